@@ -1,0 +1,198 @@
+/* dialer_serve.c - the dialer's process: confines itself, then forks a child for each request. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <netdb.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/rights/caps.h"
+#include "base/rights/landlock.h"
+#include "egress/dialer.h"
+#include "egress/internal.h"
+#include "engine/filter/filter.h"
+
+enum { CHILD_SECONDS = DIAL_TIMEOUT_MS / 1000 };
+
+bool dialer_send(int socket, const struct dialer_reply *reply, int fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { .bytes = { 0 } };
+	struct dialer_reply copy = *reply;
+	struct iovec part = { &copy, sizeof copy };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (fd >= 0) {
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		control.align.cmsg_len = CMSG_LEN(sizeof fd);
+		memcpy(CMSG_DATA(&control.align), &fd, sizeof fd);
+		message.msg_control = &control;
+		message.msg_controllen = sizeof control;
+	}
+	do
+		n = sendmsg(socket, &message, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n >= 0;
+}
+
+/* --- requests --- */
+
+/* True if the server has sent exactly one struct and no descriptor. */
+static bool receive_request(int socket, struct dialer_request *ret)
+{
+	struct iovec part = { ret, sizeof *ret };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t n;
+
+	do
+		n = recvmsg(socket, &message, MSG_TRUNC);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof *ret && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+}
+
+/* Without a child of its own the request is answered here. */
+static void refuse_request(int socket, const struct dialer_request *request, bool is_refused,
+                           const struct error *why)
+{
+	struct dialer_reply reply = {
+		.id = request->id, .failed = true, .is_refused = is_refused, .err = *why
+	};
+
+	(void)dialer_send(socket, &reply, -1);
+}
+
+static NORETURN void run_child(const struct dialer_config *config, const struct upstream *upstream,
+                               const struct net_host *host, const struct dialer_request *request,
+                               int socket)
+{
+	struct dialer_reply reply = { .id = request->id };
+	int fd;
+
+	(void)alarm(CHILD_SECONDS); /* getaddrinfo() has no time-out of its own */
+	fd = dialer_connect(config->ceiling, upstream, host, request, &reply);
+	reply.failed = fd < 0;
+	(void)dialer_send(socket, &reply, fd);
+	_exit(0);
+}
+
+static unsigned children;
+
+static void reap_children(bool must_wait)
+{
+	while (children != 0 && waitpid(-1, NULL, must_wait ? 0 : WNOHANG) > 0) {
+		children--;
+		must_wait = false;
+	}
+}
+
+static void handle_request(const struct dialer_config *config, const struct upstream *upstream,
+                           const struct dialer_request *request, int socket)
+{
+	struct net_host host;
+	struct error err;
+	pid_t pid;
+
+	if (memchr(request->host, '\0', sizeof request->host) == NULL || request->port == 0 ||
+	    net_host_parse(view_of(request->host), &host, &err) < 0) {
+		(void)error_set(&err, ERR_INVALID, "the host is malformed");
+		return refuse_request(socket, request, true, &err);
+	}
+	if (net_ceiling_decide(config->ceiling, &host, request->port, &err) < 0)
+		return refuse_request(socket, request, true, &err);
+	reap_children(children >= DIAL_PENDING_MAX);
+	pid = fork();
+	if (pid == 0)
+		run_child(config, upstream, &host, request, socket);
+	if (pid < 0) {
+		(void)error_sys(&err, "start a process for the connection");
+		return refuse_request(socket, request, false, &err);
+	}
+	children++;
+}
+
+/* --- the process --- */
+
+/* getaddrinfo() loads its modules at the first call, which the filter would not let it do later. */
+static void load_resolver(void)
+{
+	struct addrinfo *list = NULL;
+
+	if (getaddrinfo("localhost", NULL, NULL, &list) == 0)
+		freeaddrinfo(list);
+}
+
+static int confine_files(struct error *err)
+{
+	static const char *const readable[] = { "/etc", "/usr", "/lib", "/lib64", "/run", "/dev" };
+	struct landlock landlock;
+	int r = landlock_open(&landlock, err);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(readable); i++)
+		if (access(readable[i], F_OK) == 0)
+			r = landlock_allow_path(&landlock, readable[i],
+			                        LANDLOCK_READ_FILE | LANDLOCK_READ_DIR, err);
+	if (r == 0)
+		r = landlock_enforce(&landlock, err);
+	landlock_close(&landlock);
+	return r;
+}
+
+static int confine_dialer(const struct dialer_config *config, struct error *err)
+{
+	uid_t id = config->id;
+
+	if (geteuid() == 0 && id != 0 &&
+	    (setgroups(0, NULL) < 0 || setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0))
+		return error_sys(err, "change to user %u", id);
+	if (caps_drop(err) < 0)
+		return -1;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return error_sys(err, "prctl");
+	if (confine_files(err) < 0)
+		return -1;
+	return filter_load(filter_for_dialer()) < 0 ? error_sys(err, "filter system calls") : 0;
+}
+
+/* The dialer must not hold open the server's output, whose reader waits for end of file, nor the
+ * database and the locks of the server. */
+static int prepare_process(const struct dialer_config *config, int socket, struct error *err)
+{
+	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	(void)prctl(PR_SET_NAME, "belljar-dialer", 0, 0, 0);
+	/* Ctrl-C reaches the whole foreground group; the dialer exits when the server does. */
+	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
+		(void)signal(ignored[i], SIG_IGN);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		return error_sys(err, "open /dev/null");
+	if (fd_close_others(&socket, 1, err) < 0)
+		return -1;
+	load_resolver();
+	return confine_dialer(config, err);
+}
+
+void dialer_serve(const struct dialer_config *config, const struct upstream *upstream, int socket)
+{
+	static struct dialer_request request;
+	static struct dialer_reply reply;
+
+	reply.failed = prepare_process(config, socket, &reply.err) < 0;
+	if (!dialer_send(socket, &reply, -1) || reply.failed)
+		_exit(1);
+	while (receive_request(socket, &request)) {
+		handle_request(config, upstream, &request, socket);
+		reap_children(false);
+	}
+	/* The children end by themselves, because their alarm is set. */
+	_exit(0);
+}

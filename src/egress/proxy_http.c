@@ -1,0 +1,273 @@
+#include "egress/proxy_http.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/text/base64.h"
+
+int proxy_head_length(struct view bytes, size_t *ret, struct error *err)
+{
+	const char *end = memmem(bytes.ptr, bytes.len, "\r\n\r\n", 4);
+	const char *bare = memmem(bytes.ptr, bytes.len, "\n\n", 2);
+
+	if (bare != NULL && (end == NULL || bare < end))
+		return error_set(err, ERR_SYNTAX, "a line of the request ends with LF alone");
+	*ret = end != NULL ? (size_t)(end - bytes.ptr) + 4 : 0;
+	if (end != NULL ? *ret > PROXY_HEAD_MAX : bytes.len >= PROXY_HEAD_MAX)
+		return error_set(err, ERR_LIMIT, "the head of the request has more than %d bytes",
+		                 PROXY_HEAD_MAX);
+	return 0;
+}
+
+/* --- lines --- */
+
+static bool is_token(struct view text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (!isalnum((unsigned char)text.ptr[i]) &&
+		    (text.ptr[i] == '\0' || strchr("!#$%&'*+-.^_`|~", text.ptr[i]) == NULL))
+			return false;
+	return text.len != 0;
+}
+
+static bool is_printable(struct view text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (((unsigned char)text.ptr[i] < ' ' && text.ptr[i] != '\t') ||
+		    text.ptr[i] == 0x7f)
+			return false;
+	return true;
+}
+
+static bool is_same(struct view text, const char *name)
+{
+	return text.len == strlen(name) && strncasecmp(text.ptr, name, text.len) == 0;
+}
+
+/* Moves the text up to the next `end` to *ret. False: there is none. */
+static bool cut_until(struct view *rest, const char *end, struct view *ret)
+{
+	size_t len = strlen(end);
+	const char *at = memmem(rest->ptr, rest->len, end, len);
+
+	if (at == NULL)
+		return false;
+	*ret = (struct view){ rest->ptr, (size_t)(at - rest->ptr) };
+	rest->ptr += ret->len + len;
+	rest->len -= ret->len + len;
+	return true;
+}
+
+/* --- the request line --- */
+
+struct parse {
+	struct proxy_request *request;
+	struct view method, target, path, authority;
+	struct view host;          /* the Host field */
+	bool has_host, has_length; /* fields that may stand only once */
+	bool is_chunked;
+};
+
+static int read_target(struct parse *parse, struct error *err)
+{
+	struct proxy_request *request = parse->request;
+	struct view rest = parse->target;
+
+	if (request->is_connect)
+		return net_host_parse_port(parse->target, 0, &request->host, &request->port, err);
+	if (rest.len < 7 || strncasecmp(rest.ptr, "http://", 7) != 0)
+		return error_set(err, ERR_INVALID,
+		                 "the request has no http:// URL: this is a proxy, which a program "
+		                 "reaches through HTTP_PROXY; for https:// it must send CONNECT");
+	rest.ptr += 7;
+	rest.len -= 7;
+	parse->authority = rest;
+	for (size_t i = 0; i < rest.len; i++)
+		if (strchr("/?#", rest.ptr[i]) != NULL) {
+			parse->authority.len = i;
+			break;
+		}
+	parse->path = (struct view){ rest.ptr + parse->authority.len,
+		                     rest.len - parse->authority.len };
+	return net_host_parse_port(parse->authority, 80, &request->host, &request->port, err);
+}
+
+static int read_request_line(struct parse *parse, struct view line, struct error *err)
+{
+	if (!cut_until(&line, " ", &parse->method) || !cut_until(&line, " ", &parse->target) ||
+	    !is_token(parse->method) || parse->target.len == 0 || !is_printable(parse->target))
+		return error_set(err, ERR_SYNTAX, "the first line is not a request of HTTP");
+	if (!view_is(line, "HTTP/1.1") && !view_is(line, "HTTP/1.0"))
+		return error_set(err, ERR_SYNTAX, "the version is neither HTTP/1.1 nor HTTP/1.0");
+	parse->request->is_connect = view_is(parse->method, "CONNECT");
+	return read_target(parse, err);
+}
+
+/* --- fields --- */
+
+static int read_length(struct parse *parse, struct view value, struct error *err)
+{
+	uint64_t length = 0;
+
+	if (parse->has_length || value.len == 0 || value.len > 18)
+		return error_set(err, ERR_SYNTAX, "Content-Length is given twice or is too long");
+	for (size_t i = 0; i < value.len; i++) {
+		if (!isdigit((unsigned char)value.ptr[i]))
+			return error_set(err, ERR_SYNTAX, "Content-Length is not a number");
+		length = length * 10 + (uint64_t)(value.ptr[i] - '0');
+	}
+	parse->has_length = true;
+	parse->request->body = (struct proxy_body){ .kind = PROXY_BODY_LENGTH,
+		                                    .left = length,
+		                                    .is_done = length == 0 };
+	return 0;
+}
+
+static int read_encoding(struct parse *parse, struct view value, struct error *err)
+{
+	if (parse->is_chunked || !is_same(value, "chunked"))
+		return error_set(err, ERR_SYNTAX, "Transfer-Encoding is not 'chunked', once");
+	parse->is_chunked = true;
+	return 0;
+}
+
+/* "Basic BASE64(USER:PASSWORD)" */
+static void read_password(struct parse *parse, struct view value)
+{
+	AUTO_FREE char *decoded = NULL;
+	struct error ignored;
+	const char *colon;
+	size_t len;
+
+	if (value.len < 6 || strncasecmp(value.ptr, "Basic ", 6) != 0)
+		return;
+	value.ptr += 6;
+	value.len -= 6;
+	if (base64_decode(view_trim(value), &decoded, &len, &ignored) < 0)
+		return;
+	colon = memchr(decoded, ':', len);
+	if (colon == NULL || len - (size_t)(colon + 1 - decoded) > PROXY_PASSWORD_MAX)
+		return;
+	len -= (size_t)(colon + 1 - decoded);
+	memcpy(parse->request->password, colon + 1, len);
+	parse->request->password[len] = '\0';
+}
+
+/* Fields that are for this connection, not for the server; Host is written anew. */
+static bool is_dropped(struct view name)
+{
+	static const char *const names[] = { "Connection", "Keep-Alive", "TE",
+		                             "Trailer",    "Upgrade",    "Host" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (is_same(name, names[i]))
+			return true;
+	return name.len >= 6 && strncasecmp(name.ptr, "Proxy-", 6) == 0;
+}
+
+static int read_field(struct parse *parse, struct view line, struct buf *out, struct error *err)
+{
+	struct view name, value = line;
+
+	if (!cut_until(&value, ":", &name) || !is_token(name) || !is_printable(value))
+		return error_set(err, ERR_SYNTAX, "a header field is malformed");
+	value = view_trim(value);
+	if (is_same(name, "Content-Length") && read_length(parse, value, err) < 0)
+		return -1;
+	if (is_same(name, "Transfer-Encoding") && read_encoding(parse, value, err) < 0)
+		return -1;
+	if (is_same(name, "Host")) {
+		if (parse->has_host)
+			return error_set(err, ERR_SYNTAX, "Host is given twice");
+		parse->has_host = true;
+		parse->host = value;
+	}
+	if (is_same(name, "Proxy-Authorization"))
+		read_password(parse, value);
+	if (is_dropped(name) || parse->request->is_connect)
+		return 0;
+	return buf_printf(out, err, "%.*s: %.*s\r\n", (int)name.len, name.ptr, (int)value.len,
+	                  value.ptr);
+}
+
+/* A Host field that names another host would reach that one on a server with several. */
+static int check_host(const struct parse *parse, struct error *err)
+{
+	const struct proxy_request *request = parse->request;
+	struct net_host host;
+	uint16_t port;
+
+	if (!parse->has_host || parse->host.len == 0)
+		return 0;
+	if (net_host_parse_port(parse->host, request->is_connect ? request->port : 80, &host, &port,
+	                        err) < 0)
+		return error_wrap(err, "Host");
+	/* CONNECT: some programs leave the port out, or give that of the proxy's scheme. */
+	if (!net_host_is(&host, &request->host) || (!request->is_connect && port != request->port))
+		return error_set(err, ERR_INVALID, "Host names another host than the request");
+	return 0;
+}
+
+static int read_fields(struct parse *parse, struct view rest, struct buf *out, struct error *err)
+{
+	struct view line;
+	int count = 0;
+
+	while (cut_until(&rest, "\r\n", &line) && line.len != 0) {
+		if (++count > PROXY_FIELDS_MAX)
+			return error_set(err, ERR_LIMIT, "more than %d header fields",
+			                 PROXY_FIELDS_MAX);
+		if (read_field(parse, line, out, err) < 0)
+			return -1;
+	}
+	if (parse->is_chunked && parse->has_length)
+		return error_set(err, ERR_SYNTAX,
+		                 "both Content-Length and Transfer-Encoding are given");
+	if (parse->is_chunked)
+		parse->request->body = (struct proxy_body){ .kind = PROXY_BODY_CHUNKED };
+	return check_host(parse, err);
+}
+
+static int write_request_line(const struct parse *parse, bool absolute, struct buf *out,
+                              struct error *err)
+{
+	const struct proxy_request *request = parse->request;
+	char host[NET_HOST_SIZE];
+	struct view path = parse->path;
+	const char *fragment = memchr(path.ptr, '#', path.len);
+
+	(void)net_host_text(&request->host, request->port, host);
+	if (request->port == 80)
+		*strrchr(host, ':') = '\0';
+	if (fragment != NULL)
+		path.len = (size_t)(fragment - path.ptr);
+	return buf_printf(out, err, "%.*s %s%s%s%.*s HTTP/1.1\r\nHost: %s\r\n",
+	                  (int)parse->method.len, parse->method.ptr, absolute ? "http://" : "",
+	                  absolute ? host : "", path.len == 0 || path.ptr[0] == '?' ? "/" : "",
+	                  (int)path.len, path.ptr, host);
+}
+
+int proxy_request_read(struct view head, bool absolute, const char *field,
+                       struct proxy_request *ret, struct buf *out, struct error *err)
+{
+	struct parse parse = { .request = ret, .path = { "", 0 } };
+	struct view line;
+
+	*ret = (struct proxy_request){ .body.is_done = true };
+	if (memchr(head.ptr, '\0', head.len) != NULL || !cut_until(&head, "\r\n", &line))
+		return error_set(err, ERR_SYNTAX, "the request has a zero byte or no line");
+	if (read_request_line(&parse, line, err) < 0)
+		return -1;
+	if (!ret->is_connect && write_request_line(&parse, absolute, out, err) < 0)
+		return -1;
+	if (read_fields(&parse, head, out, err) < 0)
+		return -1;
+	/* A tunnel has no body: what follows the head goes through it. */
+	if (ret->is_connect)
+		ret->body = (struct proxy_body){ .is_done = true };
+	return ret->is_connect ? 0 : buf_printf(out, err, "%sConnection: close\r\n\r\n", field);
+}
