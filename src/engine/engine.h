@@ -3,7 +3,7 @@
  * An engine starts a sandbox (a new one, or a sleeping one whose files exist), hands over one end
  * of a byte stream to the agent inside, changes limits, kills everything in the sandbox, and erases
  * its files. Everything else, from running a program to reading a file, goes over that byte stream
- * (PROTOCOL.md) and is the same for every engine. src/engine/native is the built-in one.
+ * (PROTOCOL.md) and is the same for every engine.
  *
  * Life cycle of a sandbox that is awake, a "box":
  *
@@ -27,11 +27,14 @@
  *   with ENGINE_END_ENGINE_LOST, pending set_limits() and erase() calls fail, and start(),
  *   set_limits() and erase() return -1.
  *
- * To add an engine: give it a folder below src/engine with a row in ARCHITECTURE.md's table, make
- * `struct engine` the first member of its own struct, fill a `struct engine_ops`, offer one
- * constructor that returns `struct engine *`, and have src/server choose it. Apply every field of
- * struct spec or report why it cannot be applied: a limit that silently does not hold is a bug.
- * Start the agent's program (agent_image.h) as PID 1 of the sandbox.
+ * The process that creates sandboxes is not the server, which has no rights: it is the spawner of
+ * the native engine, or the broker of the Docker engine, and src/engine/remote is the server's side
+ * of both.
+ *
+ * To add an engine: give it a folder below src/engine with a row in ARCHITECTURE.md's table, fork a
+ * process that speaks engine/remote/messages.h, and have src/server choose it. Apply every field of
+ * struct spec or report why it cannot be applied (report.h): a limit that silently does not hold is
+ * a bug. Start the agent's program (agent_image.h) as PID 1 of the sandbox.
  *
  * src/sandbox calls the operations (sandbox.c starts and kills, sandbox_update.c sets limits,
  * sandbox_end.c erases and releases, sweep.c lists and erases), and src/server/runtime.c creates
@@ -39,7 +42,8 @@
  * start, kill and erase in any order, free.
  *
  * `channel` in the event `started` is a connected stream socket with close-on-exec; it may be
- * blocking or not. The agent has the other end as descriptor 3. Inside, the agent needs to be PID 1
+ * blocking or not. The agent has the other end as descriptor 3, or its standard input and output
+ * lead there. Inside, the agent needs to be PID 1
  * with a /proc of its own PID namespace, the capabilities CAP_SETUID, CAP_SETGID and CAP_KILL
  * unless agent and programs share one id, and SPEC_WORKSPACE, SPEC_HOME and /tmp writable for the
  * user of programs. */
@@ -73,15 +77,26 @@ struct engine_counters {
 	uint64_t pids_refused; /* forks that failed at the process limit */
 };
 
-/* The ids of the sandbox's user as seen inside: the agent gets them in WELCOME. */
+enum { ENGINE_PATH_SIZE = 1024 };
+
+/* The sandbox's user as seen inside: the agent gets the ids in WELCOME. */
 struct engine_user {
 	uint32_t uid, gid;
 	/* The agent runs under the same ids as the programs, because the engine had only one id
 	 * to give. Signals and ptrace then do not separate the two. */
 	bool is_agent;
+	char path[ENGINE_PATH_SIZE]; /* PATH of the image's programs; "": the usual one */
+};
+
+/* The progress of work before a sandbox can start, such as the pull of an image. */
+struct engine_progress {
+	char text[160];       /* one printable line: "pulling python:3" */
+	uint64_t done, total; /* bytes; a total of 0 is not known */
 };
 
 struct engine_events {
+	/* Any number of times before the others. NULL: not wanted. */
+	void (*progress)(void *ctx, const struct engine_progress *progress);
 	/* The agent's program is running. The callee owns `channel`, the stream socket to it. */
 	void (*started)(void *ctx, int channel, const struct engine_user *user);
 	/* The sandbox was not started; nothing of it runs. The last event. */

@@ -230,6 +230,90 @@ static int check_mounts(const struct spec *spec, struct error *err)
 	return 0;
 }
 
+/* --- images --- */
+
+static bool is_alphanumeric(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* Whether the first `len` bytes are characters of the set, and begin and end with a letter or a
+ * digit. */
+static bool is_part(const char *text, size_t len, const char *set)
+{
+	return len != 0 && strspn(text, set) >= len && is_alphanumeric(text[0]) &&
+	       is_alphanumeric(text[len - 1]);
+}
+
+/* Whether the part in front of the first slash is the name of a registry. */
+static bool is_registry(const char *text, size_t len)
+{
+	const char *colon = memchr(text, ':', len);
+	size_t host = colon != NULL ? (size_t)(colon - text) : len;
+	size_t port = colon != NULL ? len - host - 1 : 0;
+
+	if (!is_part(text, host,
+	             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-"))
+		return false;
+	if (colon != NULL)
+		return port >= 1 && port <= 5 && strspn(colon + 1, "0123456789") == port;
+	return memchr(text, '.', len) != NULL || strncmp(text, "localhost", len) == 0;
+}
+
+static bool is_digest(const char *text)
+{
+	static const char algorithm[] = "sha256:";
+	const char *hex = text + strlen(algorithm);
+
+	return strncmp(text, algorithm, strlen(algorithm)) == 0 &&
+	       strspn(hex, "0123456789abcdef") == 64 && hex[64] == '\0';
+}
+
+static bool is_tag(const char *text, size_t len)
+{
+	return len >= 1 && len <= 128 && (is_alphanumeric(text[0]) || text[0] == '_') &&
+	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") >=
+	               len;
+}
+
+bool spec_is_image(const char *text)
+{
+	size_t len = strcspn(text, "@"), part = strcspn(text, "/");
+	const char *colon;
+
+	if (strlen(text) > SPEC_IMAGE_MAX || (text[len] == '@' && !is_digest(text + len + 1)))
+		return false;
+	if (part < len && is_registry(text, part)) {
+		text += part + 1;
+		len -= part + 1;
+	}
+	colon = memchr(text, ':', len);
+	if (colon != NULL) {
+		if (!is_tag(colon + 1, len - (size_t)(colon + 1 - text)))
+			return false;
+		len = (size_t)(colon - text);
+	}
+	for (; (part = strcspn(text, "/")) < len; text += part + 1, len -= part + 1)
+		if (!is_part(text, part, "abcdefghijklmnopqrstuvwxyz0123456789._-"))
+			return false;
+	return is_part(text, len, "abcdefghijklmnopqrstuvwxyz0123456789._-");
+}
+
+static int check_image(const struct spec *spec, struct error *err)
+{
+	char shown[120];
+
+	if (memchr(spec->image, '\0', sizeof spec->image) == NULL)
+		return error_set(err, ERR_INVALID, "'image' is longer than %d bytes",
+		                 SPEC_IMAGE_MAX);
+	if (spec->image[0] == '\0' || spec_is_image(spec->image))
+		return 0;
+	return error_set(err, ERR_INVALID,
+	                 "image: '%s' is not the name of an image, such as python:3 or "
+	                 "registry.example/team/tools:1.2",
+	                 utf8_escape(view_of(spec->image), shown, sizeof shown));
+}
+
 int spec_check(const struct spec *spec, struct error *err)
 {
 	uint32_t calls;
@@ -247,7 +331,7 @@ int spec_check(const struct spec *spec, struct error *err)
 	if (calls >= SPEC_SYSCALLS_COUNT)
 		return error_set(err, ERR_INVALID, "'syscalls' is %" PRIu32 "; it may be 0 to %d",
 		                 calls, SPEC_SYSCALLS_COUNT - 1);
-	if (check_bool(&spec->fresh, "fresh", err) < 0)
+	if (check_bool(&spec->fresh, "fresh", err) < 0 || check_image(spec, err) < 0)
 		return -1;
 	return check_mounts(spec, err);
 }
@@ -255,7 +339,7 @@ int spec_check(const struct spec *spec, struct error *err)
 bool spec_is_alike(const struct spec *a, const struct spec *b)
 {
 	if (memcmp(&a->limits, &b->limits, sizeof a->limits) != 0 || a->gpus != b->gpus ||
-	    a->mount_count != b->mount_count)
+	    a->mount_count != b->mount_count || strcmp(a->image, b->image) != 0)
 		return false;
 	for (unsigned i = 0; i < a->mount_count; i++)
 		if (a->mounts[i].source != b->mounts[i].source ||

@@ -31,6 +31,7 @@ enum {
 	SPEC_ID_LEN = 29, /* "sb_" and 128 random bits in base 32 */
 	SPEC_MOUNTS_MAX = 16,
 	SPEC_TARGET_MAX = 127,
+	SPEC_IMAGE_MAX = 255,
 	SPEC_UID = 1000, /* the user "coderunner" inside the sandbox */
 	SPEC_GID = 1000,
 	SPEC_AGENT_ID = 999,     /* user and group of the agent inside, if it has ids of its own */
@@ -107,6 +108,9 @@ struct spec {
 	uint8_t mount_count;
 	struct spec_mount mounts[SPEC_MOUNTS_MAX];
 	uint64_t gpus; /* bit n: device n of the list that the engine was started with */
+	/* The image that the files of the root come from, as "python:3"; "": the engine's own
+	 * choice. Engines without images refuse any other. */
+	char image[SPEC_IMAGE_MAX + 1];
 };
 
 /* The largest limits that spec_check() accepts. */
@@ -123,9 +127,12 @@ MUST_CHECK int spec_check(const struct spec *spec, struct error *err);
 MUST_CHECK int spec_check_ceilings(const struct spec *spec, const struct spec_limits *max,
                                    uint64_t gpus, struct error *err);
 
-/* Compares the fields that an engine applies when it starts a sandbox: limits, devices, mounts. */
+/* Compares the fields that an engine applies when it starts a sandbox: limits, devices, mounts,
+ * image. */
 bool spec_is_alike(const struct spec *a, const struct spec *b);
 
 /* Draws a new random id: "sb_" and 26 characters of a-z and 2-7. */
 void spec_new_id(char id[SPEC_ID_LEN + 1]);
 bool spec_is_id(const char *text);
+/* Whether the text can be the name of an image: [HOST[:PORT]/]PATH[:TAG][@DIGEST]. */
+bool spec_is_image(const char *text);

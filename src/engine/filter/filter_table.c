@@ -156,44 +156,6 @@ const struct filter_class filter_classes[] = {
 };
 const size_t filter_class_count = ARRAY_LEN(filter_classes);
 
-/* The server runs on the host, beside all other processes of its user, and parses what clients and
- * agents send: its filter has the calls that the server makes, and no more. The server creates
- * neither processes nor sockets; it accepts connections on a socket that was made before the filter
- * was loaded. Rules below limit signals, limits and ioctls to the server itself; Landlock and the
- * user id limit which files it opens. Landlock limits neither modes, owners nor times, so the
- * server may change those of open files only. */
-const struct filter_list filter_lists[] = {
-	/* Memory, time and the process itself. */
-	{ FOR_SERVER,
-	  "brk mmap munmap mremap mprotect madvise clock_gettime clock_getres clock_nanosleep "
-	  "gettimeofday nanosleep getrandom futex sched_yield sched_getaffinity sysinfo getpid "
-	  "gettid getppid getuid geteuid getgid getegid getrlimit prlimit64 getrusage tkill tgkill "
-	  "rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack restart_syscall exit exit_group" },
-	/* The database, the lock files of servers and the terminal. */
-	{ FOR_SERVER,
-	  "open openat openat2 close read readv pread64 write writev pwrite64 lseek fstat "
-	  "newfstatat stat lstat statx statfs fstatfs getdents getdents64 readlink readlinkat "
-	  "access faccessat faccessat2 fcntl flock fchmod fchown ftruncate fallocate fsync "
-	  "fdatasync unlink unlinkat ioctl" },
-	/* The event loop, its channels to agents, spawner and porter, the end of the last two, and
-	 * connections from other processes of its user. */
-	{ FOR_SERVER,
-	  "poll ppoll select pselect6 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 sendto sendmsg "
-	  "recvfrom recvmsg setsockopt accept4 getsockopt wait4 waitid" },
-
-	/* The porter runs on the host too, and its agents inherit its filter. Besides the calls of
-	 * their workers: becoming the owner of a directory, confining a child and executing the
-	 * agent in it, and the event loop and the worker processes of that agent. */
-	{ FOR_PORTER,
-	  "alarm arch_prctl capget capset clone close_range dup dup2 dup3 epoll_create1 epoll_ctl "
-	  "epoll_pwait epoll_wait execveat fchdir fork getgroups getpriority getresgid getresuid "
-	  "getrlimit kill landlock_add_rule landlock_create_ruleset landlock_restrict_self pause "
-	  "pidfd_open pidfd_send_signal pipe2 prctl prlimit64 readlink rseq seccomp setgroups "
-	  "setitimer setpriority setresgid setresuid setrlimit setsid set_robust_list "
-	  "set_tid_address signalfd4 socketpair tgkill umask vfork wait4" },
-};
-const size_t filter_list_count = ARRAY_LEN(filter_lists);
-
 /* Tests of an argument: its low half equals `value`, with or without a mask; a pointer is NULL. */
 #define IS(arg, value)                                                                             \
 	{                                                                                          \
@@ -277,6 +239,15 @@ const struct filter_rule filter_rules[] = {
 	INTERNET(AF_INET6, SOCK_STREAM),
 	INTERNET(AF_INET6, SOCK_DGRAM),
 	DENY_REST("socket", ALL, EAFNOSUPPORT),
+	/* Resolvers are asked over UDP and TCP, or over a socket of the local machine; netlink
+	 * (ROUTE is number 0) tells the addresses of this machine, which the dialer refuses. */
+	ALLOW("socket", FOR_DIALER, IS(0, AF_UNIX)),
+	ALLOW("socket", FOR_DIALER, IS(0, AF_NETLINK), IS(2, 0)),
+	ALLOW("socket", FOR_DIALER, IS(0, AF_INET), BITS(1, 0xf, SOCK_STREAM)),
+	ALLOW("socket", FOR_DIALER, IS(0, AF_INET), BITS(1, 0xf, SOCK_DGRAM)),
+	ALLOW("socket", FOR_DIALER, IS(0, AF_INET6), BITS(1, 0xf, SOCK_STREAM)),
+	ALLOW("socket", FOR_DIALER, IS(0, AF_INET6), BITS(1, 0xf, SOCK_DGRAM)),
+	DENY_REST("socket", FOR_DIALER, EAFNOSUPPORT),
 	/* One end of a datagram pair could be connected to a socket of another program by name. */
 	DENY("socketpair", FOR_PORTER, EPERM, BITS(1, 0xf, SOCK_DGRAM)),
 	ALLOW("socketpair", ALL | FOR_PORTER, IS(0, AF_UNIX)),
@@ -325,8 +296,8 @@ const struct filter_rule filter_rules[] = {
 	DENY_REST("sendto", FOR_SERVER, EPERM),
 
 	/* A new user namespace would give all capabilities inside it. */
-	ALLOW("clone", ALL | FOR_PORTER, BITS(0, NAMESPACES, 0)),
-	DENY_REST("clone", ALL | FOR_PORTER, EPERM),
+	ALLOW("clone", ALL | FOR_PORTER | FOR_DIALER, BITS(0, NAMESPACES, 0)),
+	DENY_REST("clone", ALL | FOR_PORTER | FOR_DIALER, EPERM),
 
 	/* TIOCSTI and TIOCLINUX type into a terminal, so that the shell of another process executes
 	 * the text; TIOCSETD loads line disciplines; TIOCCONS takes over the console's output. */
@@ -384,7 +355,9 @@ const struct filter_rule filter_rules[] = {
 	STRICT_IOCTL(SIOCGIFMTU),
 	STRICT_IOCTL(SIOCGIFHWADDR),
 	STRICT_IOCTL(SIOCGIFINDEX),
-	DENY_REST("ioctl", FOR_STRICT | FOR_SERVER, EPERM),
+	/* The resolver asks how long an answer is. */
+	ALLOW("ioctl", FOR_DIALER, IS(1, FIONREAD)),
+	DENY_REST("ioctl", FOR_STRICT | FOR_SERVER | FOR_DIALER, EPERM),
 
 	/* No device nodes. A character device 0:0 is a whiteout of an overlay: it would delete a
 	 * file of a lower layer at the next mount. */

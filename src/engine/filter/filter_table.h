@@ -18,12 +18,13 @@
 #include "engine/spec.h"
 
 /* The filters: one for programs of each enum spec_syscalls, the agent's, its workers', the
- * server's and the porter's. */
+ * server's, the porter's and the dialer's. */
 enum {
 	FILTER_AGENT = SPEC_SYSCALLS_COUNT,
 	FILTER_WORKERS,
 	FILTER_SERVER,
 	FILTER_PORTER,
+	FILTER_DIALER,
 	FILTER_COUNT,
 };
 
@@ -35,6 +36,7 @@ enum {
 	FOR_WORKERS = 1u << FILTER_WORKERS,
 	FOR_SERVER = 1u << FILTER_SERVER,
 	FOR_PORTER = 1u << FILTER_PORTER,
+	FOR_DIALER = 1u << FILTER_DIALER,
 };
 
 /* Other verdicts are an errno; 0 makes the call return success without doing anything. */

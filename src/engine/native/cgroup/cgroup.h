@@ -16,7 +16,8 @@
  *   cgroups_open -> cgroups_sweep -> (cgroup_create -> cgroup_kill -> cgroup_remove) ...
  *                -> cgroups_close
  *
- * Only the spawner uses this module, except for cgroup_read_counters() and cgroup_own_limits().
+ * Only the spawner uses this module, except for cgroup_read_counters(), cgroup_own_limits() and
+ * cgroup_open_process_counters().
  * Both structs are the caller's and own descriptors of directories. Nothing here allocates
  * memory. */
 #pragma once
@@ -119,6 +120,11 @@ void cgroup_freeze(const struct cgroup *group, bool frozen);
 bool cgroup_remove(struct cgroup *group);
 
 void cgroup_open_counters(const struct cgroup *group, int fds[CGROUP_COUNTER_FILES]);
+/* The same for the cgroups of a process that another program manages, if their paths contain the
+ * text `within`: a process id alone may have been given to another process since. CGROUP_NONE:
+ * there are none, and fds is not written. The caller owns the descriptors. */
+enum cgroup_kind cgroup_open_process_counters(pid_t pid, const char *within,
+                                              int fds[CGROUP_COUNTER_FILES]);
 void cgroup_read_counters(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind kind,
                           struct engine_counters *ret);
 /* Opens, reads and closes the counters; all are 0 without a cgroup. */

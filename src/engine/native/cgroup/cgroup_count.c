@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/num.h"
 #include "engine/native/cgroup/internal.h"
@@ -32,6 +33,80 @@ void cgroup_open_counters(const struct cgroup *group, int fds[CGROUP_COUNTER_FIL
 		                 : openat(dir, v1 >= 0 ? files[i].v1 : files[i].v2,
 		                          O_RDONLY | O_CLOEXEC);
 	}
+}
+
+/* --- the cgroups of another program's process --- */
+
+/* Whether a list of controllers such as "cpu,cpuacct" has one. */
+static bool has_controller(const char *list, size_t len, const char *name)
+{
+	while (len != 0) {
+		size_t n = strcspn(list, ",:");
+
+		if (n == strlen(name) && strncmp(list, name, n) == 0)
+			return true;
+		n += n < len;
+		list += n;
+		len -= n;
+	}
+	return false;
+}
+
+/* Finds the path of the process in one hierarchy: a line "4:memory:/docker/ID", or "0::/..." for
+ * version 2, whose controller is "". */
+static bool find_group(const char *text, const char *controller, const char *within, char *out,
+                       size_t size)
+{
+	for (const char *line = text; *line != '\0';) {
+		size_t len = strcspn(line, "\n");
+		const char *list = memchr(line, ':', len), *path = NULL;
+
+		if (list != NULL)
+			path = memchr(list + 1, ':', len - (size_t)(list + 1 - line));
+		if (path != NULL &&
+		    (controller[0] == '\0'
+		             ? path == list + 1
+		             : has_controller(list + 1, (size_t)(path - list - 1), controller))) {
+			(void)snprintf(out, size, "%.*s", (int)(line + len - path - 1), path + 1);
+			return strstr(out, within) != NULL && strstr(out, "..") == NULL;
+		}
+		line += len + (line[len] == '\n');
+	}
+	return false;
+}
+
+enum cgroup_kind cgroup_open_process_counters(pid_t pid, const char *within,
+                                              int fds[CGROUP_COUNTER_FILES])
+{
+	static const char *const controllers[V1_COUNT] = { [V1_MEMORY] = "memory",
+		                                           [V1_PIDS] = "pids",
+		                                           [V1_CPU] = "cpu",
+		                                           [V1_CPUACCT] = "cpuacct",
+		                                           [V1_FREEZER] = "freezer" };
+	char path[64], text[8192], group[1024], file[1400];
+	AUTO_FD int proc = -1;
+	bool is_v1, has_any = false;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
+	proc = open(path, O_RDONLY | O_CLOEXEC);
+	n = proc >= 0 ? read(proc, text, sizeof text - 1) : 0;
+	if (n <= 0)
+		return CGROUP_NONE;
+	text[n] = '\0';
+	is_v1 = find_group(text, "memory", within, group, sizeof group);
+	for (size_t i = 0; i < CGROUP_COUNTER_FILES; i++) {
+		const char *controller = is_v1 ? controllers[files[i].controller] : "";
+
+		fds[i] = -1;
+		if (!find_group(text, controller, within, group, sizeof group))
+			continue;
+		(void)snprintf(file, sizeof file, "/sys/fs/cgroup/%s%s/%s", controller, group,
+		               is_v1 ? files[i].v1 : files[i].v2);
+		fds[i] = open(file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		has_any = has_any || fds[i] >= 0;
+	}
+	return !has_any ? CGROUP_NONE : is_v1 ? CGROUP_V1 : CGROUP_V2;
 }
 
 /* pread() at 0 makes the kernel write the file anew, so that one descriptor serves many

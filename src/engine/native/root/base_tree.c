@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/native/root/internal.h"
+#include "engine/shared_dir.h"
 
 enum { SAFE = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
 
@@ -146,41 +147,6 @@ static int add_programs(struct base_tree *tree, int root, const struct skeleton 
 
 /* --- the operator's directories ------------------------------------------------------ */
 
-/* Both paths are results of realpath(3). */
-static bool is_within(const char *path, const char *directory)
-{
-	size_t len = strlen(directory);
-
-	return strcmp(directory, "/") == 0 ||
-	       (strncmp(path, directory, len) == 0 && (path[len] == '\0' || path[len] == '/'));
-}
-
-/* /proc, /sys, /dev and /run hold the host's processes, devices and service sockets (docker.sock is
- * root of the host); the state directory holds other sandboxes' files. */
-static int check_mount_source(const char *source, const char *state, struct error *err)
-{
-	static const char *const never[] = { "/proc", "/sys", "/dev", "/run" };
-	char path[PATH_MAX], own[PATH_MAX];
-
-	if (realpath(source, path) == NULL)
-		return error_sys(err, "'%s'", source);
-	if (realpath(state, own) == NULL)
-		return error_sys(err, "'%s'", state);
-	for (size_t i = 0; i < ARRAY_LEN(never); i++)
-		if (is_within(path, never[i]))
-			return error_set(err, ERR_INVALID,
-			                 "'%s' is in %s, which sandboxes may not see: "
-			                 "name another directory",
-			                 source, never[i]);
-	if (is_within(own, path) || is_within(path, own))
-		return error_set(
-		        err, ERR_INVALID,
-		        "'%s' and the state directory '%s' must not contain one another, "
-		        "or sandboxes would see each other's files: name another directory",
-		        source, own);
-	return 0;
-}
-
 /* Never recursive: a mount below the directory may be anything, and the operator named only the
  * directory itself. */
 static int add_mounts(int root, const struct base_tree_sources *sources, struct error *err)
@@ -191,7 +157,7 @@ static int add_mounts(int root, const struct base_tree_sources *sources, struct 
 
 		(void)snprintf(path, sizeof path, "mounts/%zu", i);
 		if (make_dir(root, path, err) < 0 ||
-		    check_mount_source(sources->mounts[i], sources->state, err) < 0)
+		    shared_dir_check(sources->mounts[i], sources->state, err) < 0)
 			return -1;
 		fd = open(sources->mounts[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)

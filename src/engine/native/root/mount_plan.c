@@ -61,19 +61,20 @@ static const struct mount_step devices[] = {
 	MOUNT("dev/shm", "tmpfs", "mode=1777,size=64m,nr_inodes=4096", SAFE),
 };
 
-/* A new sandbox has the first two directories; a program may have removed them since. The others
- * are for programs that install something; no program inside is root, so every user may write
- * there.
+/* A new sandbox has the first two directories; a program may have removed them since. The next two
+ * are where programs of some profiles expect their files (tools/profiles). The others are for
+ * programs that install something; no program inside is root, so every user may write there.
  *
  * None of them is in the skeleton. For a directory that both layers have, overlayfs keeps a list of
  * all names in kernel memory that no cgroup counts, one for each open(2) after a change: with a few
  * hundred descriptors a program took gigabytes. A directory of the upper layer alone has no such
  * list. */
 static const struct mount_step writable_dirs[] = {
-	USER_DIR("workspace"), USER_DIR("home/coderunner"), PUBLIC_DIR("media"),
-	PUBLIC_DIR("mnt"),     PUBLIC_DIR("opt"),           PUBLIC_DIR("srv"),
-	PUBLIC_DIR("tmp"),     PUBLIC_DIR("var/cache"),     PUBLIC_DIR("var/lib"),
-	PUBLIC_DIR("var/log"), PUBLIC_DIR("var/tmp"),
+	USER_DIR("workspace"),   USER_DIR("home/coderunner"), USER_DIR("app"),
+	USER_DIR("artifacts"),   PUBLIC_DIR("media"),         PUBLIC_DIR("mnt"),
+	PUBLIC_DIR("opt"),       PUBLIC_DIR("srv"),           PUBLIC_DIR("tmp"),
+	PUBLIC_DIR("var/cache"), PUBLIC_DIR("var/lib"),       PUBLIC_DIR("var/log"),
+	PUBLIC_DIR("var/tmp"),
 };
 
 /* These steps come after the nodes of graphics processors, which need /dev writable. */

@@ -17,7 +17,7 @@
 #include "engine/native/root/internal.h"
 
 enum {
-	FORMAT = 3, /* part of the name: increase it when the content of a skeleton changes */
+	FORMAT = 4, /* part of the name: increase it when the content of a skeleton changes */
 	TRIES_MAX = 20,
 	SWEEP_MAX = 64, /* removed by one start; the next start removes more */
 };

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "engine/native/root/internal.h"
+#include "engine/root_files.h"
 #include "engine/spec.h"
 
 /* Programs can write to no directory of the skeleton; mount_plan.c makes the writable ones, and
@@ -22,7 +23,7 @@ static const struct {
 } directories[] = {
 	{ "dev", USUAL },   { "etc", USUAL }, { "home", USUAL },   { "proc", USUAL },
 	{ "root", SECRET }, { "run", USUAL }, { "skills", USUAL }, { "sys", USUAL },
-	{ "tools", USUAL }, { "usr", USUAL }, { "var", USUAL },
+	{ "tools", USUAL }, { "usr", USUAL }, { "var", USUAL },    { ROOT_PROGRAMS, USUAL },
 };
 
 static const struct {
@@ -42,43 +43,9 @@ static const char passwd[] = "root:x:0:0:root:/root:%s\n"
                              "coderunner:x:1000:1000::" SPEC_HOME ":%s\n"
                              "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
 
-/* os.networkInterfaces() of Node uses netlink, which the seccomp filter refuses, and then throws an
- * exception. Development servers call it when they start. With this file, which NODE_OPTIONS names,
- * it returns the loopback interface instead. */
-static const char node_preload[] =
-        "'use strict';\n"
-        "const os = require('os'), ask = os.networkInterfaces;\n"
-        "const entry = (family, address, netmask, bits) => ({ address, netmask, family,\n"
-        "  mac: '00:00:00:00:00:00', internal: true, cidr: `${address}/${bits}` });\n"
-        "os.networkInterfaces = function networkInterfaces() {\n"
-        "  try { return ask(); } catch { return { lo: [\n"
-        "    entry('IPv4', '127.0.0.1', '255.0.0.0', 8),\n"
-        "    { ...entry('IPv6', '::1', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 128),\n"
-        "      scopeid: 0 }] }; }\n"
-        "};\n";
-
-/* Makes stdout line-buffered also for a pipe, in C and C++ that run_code compiles with -include.
- * The symbols have names of their own: declared as in <stdio.h>, they would have to match it, and
- * to include it would fix _GNU_SOURCE and the like before the code can define them. 1 is
- * _IOLBF. */
-static const char stdio_header[] =
-        "#ifdef __cplusplus\n"
-        "extern \"C\" {\n"
-        "#endif\n"
-        "extern void *belljar_stdout __asm__(\"stdout\");\n"
-        "extern int belljar_setvbuf(void *, char *, int, __SIZE_TYPE__) __asm__(\"setvbuf\");\n"
-        "__attribute__((constructor)) static void belljar_line_buffer(void)\n"
-        "{ belljar_setvbuf(belljar_stdout, (char *)0, 1, 0); }\n"
-        "#ifdef __cplusplus\n"
-        "}\n"
-        "#endif\n";
-
 static const struct {
 	const char *path, *text;
 } files[] = {
-	{ "etc/belljar-node.js", node_preload },
-	{ "etc/belljar-ruby.rb", "$stdout.sync = true if $stdout.stat.pipe?\n" },
-	{ "etc/belljar-stdio.h", stdio_header },
 	{ "etc/bash.bashrc", "[ -z \"$PS1\" ] || PS1='\\u@\\h:\\w\\$ '\n" },
 	{ "etc/group", "root:x:0:\ntty:x:5:\nusers:x:100:\nbelljar:x:999:\ncoderunner:x:1000:\n"
 	               "nogroup:x:65534:\n" },
@@ -88,11 +55,6 @@ static const struct {
 	{ "etc/nsswitch.conf",
 	  "passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: files\n"
 	  "protocols: files\nservices: files\nethers: files\nrpc: files\n" },
-	/* Distributions mark their Python as externally managed, and pip then refuses to install.
-	 * Here the installation belongs to one sandbox. Without a network a second attempt to
-	 * connect fails too. */
-	{ "etc/pip.conf", "[global]\nbreak-system-packages = true\nretries = 0\n"
-	                  "disable-pip-version-check = true\n" },
 	{ "etc/profile", "if [ -n \"$BASH_VERSION\" ]; then . /etc/bash.bashrc; fi\n" },
 	/* For programs that do not read nsswitch.conf: no name server answers. */
 	{ "etc/resolv.conf", "options timeout:1 attempts:1\n" },
@@ -205,16 +167,22 @@ static int copy_entry(void *ctx, const char *path, int at, const char *name, con
 
 /* --- generated files ----------------------------------------------------------------- */
 
-static int write_file(const struct skeleton_tree *tree, const char *path, const char *text,
-                      struct error *err)
+static int write_file_with(const struct skeleton_tree *tree, const char *path, mode_t mode,
+                           const char *text, struct error *err)
 {
-	AUTO_FD int fd = make_file(tree, path, 0644, err);
+	AUTO_FD int fd = make_file(tree, path, mode, err);
 
 	if (fd < 0)
 		return -1;
 	if (fd_write_all(fd, view_of(text), err) < 0)
 		return error_wrap(err, "/%s", path);
 	return 0;
+}
+
+static int write_file(const struct skeleton_tree *tree, const char *path, const char *text,
+                      struct error *err)
+{
+	return write_file_with(tree, path, 0644, text, err);
 }
 
 static int make_parents(const struct skeleton_tree *tree, const char *path, struct error *err)
@@ -294,6 +262,11 @@ int skeleton_generate(const struct skeleton_tree *tree, struct error *err)
 			return -1;
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (write_file(tree, files[i].path, files[i].text, err) < 0)
+			return -1;
+	for (size_t i = 0; i < root_file_count; i++)
+		if (write_file_with(tree, root_files[i].path,
+		                    root_files[i].is_program ? 0755 : 0644, root_files[i].text,
+		                    err) < 0)
 			return -1;
 	if (write_passwd(tree, err) < 0 || make_program_dirs(tree, err) < 0 ||
 	    write_sysfs_files(tree, err) < 0)

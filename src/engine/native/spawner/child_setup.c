@@ -174,7 +174,10 @@ static int set_rlimits(const struct child_setup *setup, struct error *err)
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		if (set_rlimit(all[i].resource, all[i].soft, all[i].hard, all[i].name, err) < 0)
 			return -1;
-	if (setup->lower_priority && setpriority(PRIO_PROCESS, 0, LOWER_PRIORITY) < 0)
+	/* A server that was started with an even lower priority (nice -n 15) has no right to raise
+	 * it. */
+	if (setup->lower_priority && getpriority(PRIO_PROCESS, 0) < LOWER_PRIORITY &&
+	    setpriority(PRIO_PROCESS, 0, LOWER_PRIORITY) < 0)
 		return error_sys(err, "lower the priority");
 	return 0;
 }

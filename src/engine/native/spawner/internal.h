@@ -14,6 +14,7 @@
 #include "engine/native/root/root.h"
 #include "engine/native/spawner/spawner.h"
 #include "engine/native/usage/usage.h"
+#include "engine/remote/reply_queue.h"
 
 enum { SANDBOXES_MAX = 1024, JANITORS_MAX = 28, REMOVALS_MAX = 4096 };
 
@@ -112,7 +113,7 @@ struct spawner_sandbox {
  * program made ahead, or -1; it is used up. After a failure the caller calls
  * spawner_sandbox_fail(): a process and a cgroup may exist already. */
 MUST_CHECK int spawner_sandbox_start(struct host_resources *host, int *image,
-                                     const struct spawner_request *request,
+                                     const struct engine_request *request,
                                      struct spawner_sandbox *sandbox, struct error *err);
 /* Reads the set-up pipe. 1: the agent runs and is confined. 0: not yet. -1: it failed. */
 int spawner_sandbox_check_started(const struct host_resources *host,
@@ -174,28 +175,28 @@ void sandbox_dirs_sweep(struct spawner *spawner);
 /* Queues a REPLY_LISTED for each sandbox that has files, and the one that ends the list. */
 void sandbox_dirs_list(struct spawner *spawner, uint64_t number);
 
-/* --- replies (replies.c) --- */
+/* --- the report (spawner_report.c) --- */
 
-/* Replies that the socket has not taken yet: the spawner never waits for the server to read. While
- * REPLIES_MANY are queued no requests are read, which bounds the queue. */
-enum { REPLIES_MANY = 1024 };
-
-struct replies {
-	struct list queue;
-	size_t count;
+/* The layers that the spawner has found on this machine. */
+struct spawner_report {
+	enum userns_mode mode;
+	enum cgroup_kind cgroups;
+	unsigned cgroup_limits; /* CGROUP_HAS_... */
+	enum disk_kind disk;
+	char mode_why[240], cgroups_why[240], disk_why[240]; /* why not the better kind */
+	char groups[160];                                    /* as in struct userns */
+	bool usr_is_single_mount;
+	uint32_t taken_blocks;  /* sandboxes whose ids were given to users of the host since */
+	struct error taken_why; /* of one of them */
+	char unlisted[IDS_SOURCE_SIZE]; /* see ids_unlisted_source(); as root only */
 };
 
-void replies_init(struct replies *replies);
-void replies_add(struct replies *replies, const struct spawner_reply *reply);
+/* Converts the findings to layers. */
+void spawner_report_layers(const struct spawner_report *found, struct engine_report *ret);
+
 /* REPLY_STARTED, with the channel and the counter files of the sandbox's cgroup. */
-void replies_add_started(struct replies *replies, const struct host_resources *host,
-                         struct spawner_sandbox *sandbox);
-/* REPLY_CONNECTED; takes over fd. */
-void replies_add_connected(struct replies *replies, uint64_t number, int fd);
-void replies_add_failure(struct replies *replies, enum spawner_reply_kind kind, uint64_t number,
-                         const struct error *err);
-/* Sends as many as the socket takes. False: the server has closed its end. */
-bool replies_flush(struct replies *replies, int socket);
+void spawner_reply_started(struct replies *replies, const struct host_resources *host,
+                           struct spawner_sandbox *sandbox);
 
 /* --- the spawner (spawner.c, requests.c) --- */
 
@@ -211,10 +212,11 @@ struct spawner {
 	struct janitor janitors[JANITORS_MAX];
 	char removals[REMOVALS_MAX][SPEC_ID_LEN + 1]; /* ring of directories to remove */
 	size_t removal_first, removal_count;
-	int next_image;                       /* the agent's program for the next sandbox; or -1 */
-	struct spawner_request spare_request; /* the latest request for a new sandbox */
-	uint64_t spare_until_ms;              /* a spare is kept until then; 0: none is wanted */
+	int next_image;                      /* the agent's program for the next sandbox; or -1 */
+	struct engine_request spare_request; /* the latest request for a new sandbox */
+	uint64_t spare_until_ms;             /* a spare is kept until then; 0: none is wanted */
 	uint64_t last_request_ms;
+	uint64_t spare_count;                /* how many were started */
 	uint64_t disk_due_ms, memory_due_ms; /* next check of limit_watch.c */
 	size_t memory_next;                  /* index of the sandbox whose memory is checked next */
 };
@@ -226,7 +228,7 @@ struct spawner_sandbox *spawner_free_sandbox_slot(struct spawner *spawner); /* o
  * not delay measurings. */
 struct janitor *spawner_free_janitor_slot(struct spawner *spawner, enum janitor_kind kind);
 
-void spawner_handle_request(struct spawner *spawner, const struct spawner_request *request);
+void spawner_handle_request(struct spawner *spawner, const struct engine_request *request);
 /* Erases the files of a sandbox that is not running, and replies to REQUEST_ERASE `number`. */
 void spawner_erase(struct spawner *spawner, const char *id, uint64_t number);
 
@@ -247,9 +249,9 @@ bool spawner_finish_dead(struct spawner *spawner);
  * request comes for a while. */
 
 /* A new sandbox was requested: keeps or starts a spare like it. */
-void spare_note_request(struct spawner *spawner, const struct spawner_request *request);
+void spare_note_request(struct spawner *spawner, const struct engine_request *request);
 /* Gives the spare to the request, under its id and number; NULL if there is none that fits. */
-struct spawner_sandbox *spare_take(struct spawner *spawner, const struct spawner_request *request);
+struct spawner_sandbox *spare_take(struct spawner *spawner, const struct engine_request *request);
 /* Starts or kills the spare. To be called when nothing else is to do; it does not start one right
  * after a request, whose program would have to share the processors with it. */
 void spare_update(struct spawner *spawner);

@@ -14,7 +14,7 @@ void spawner_check_started(struct spawner *spawner, struct spawner_sandbox *sand
 	if (r > 0) {
 		limit_watch_start(&spawner->host, sandbox);
 		if (sandbox->number != SPARE_NUMBER)
-			replies_add_started(&spawner->replies, &spawner->host, sandbox);
+			spawner_reply_started(&spawner->replies, &spawner->host, sandbox);
 	} else if (r < 0)
 		spawner_sandbox_fail(sandbox, &err);
 }
@@ -33,11 +33,11 @@ static void note_exit(struct spawner_sandbox *sandbox, int status)
 
 static void report_end(struct spawner *spawner, const struct spawner_sandbox *sandbox)
 {
-	const struct spawner_reply reply = { .kind = REPLY_ENDED,
-		                             .number = sandbox->number,
-		                             .failed = sandbox->failed,
-		                             .err = sandbox->why,
-		                             .end = sandbox->end };
+	const struct engine_reply reply = { .kind = REPLY_ENDED,
+		                            .number = sandbox->number,
+		                            .failed = sandbox->failed,
+		                            .err = sandbox->why,
+		                            .end = sandbox->end };
 
 	replies_add(&spawner->replies, &reply);
 }

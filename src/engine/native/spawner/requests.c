@@ -77,7 +77,7 @@ static int check_memory_sum(const struct spawner *spawner, const struct spec *sp
 	                 (unsigned long long)(sum >> 20), (unsigned long long)(max >> 20));
 }
 
-static int check_start(struct spawner *spawner, const struct spawner_request *request,
+static int check_start(struct spawner *spawner, const struct engine_request *request,
                        struct error *err)
 {
 	const struct spec *spec = &request->spec;
@@ -87,6 +87,10 @@ static int check_start(struct spawner *spawner, const struct spawner_request *re
 	    spec_check_ceilings(spec, &spawner->host.ceilings, spawner->host.gpus_max, err) < 0 ||
 	    check_memory_sum(spawner, spec, err) < 0)
 		return -1;
+	if (spec->image[0] != '\0')
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "image: the native engine has the programs of this machine "
+		                 "only: leave the argument out");
 	for (unsigned i = 0; i < spec->mount_count; i++)
 		if (spec->mounts[i].source >= mount_count)
 			return error_set(err, ERR_INVALID,
@@ -102,7 +106,7 @@ static int check_start(struct spawner *spawner, const struct spawner_request *re
 	return 0;
 }
 
-static void start_new_process(struct spawner *spawner, const struct spawner_request *request)
+static void start_new_process(struct spawner *spawner, const struct engine_request *request)
 {
 	struct spawner_sandbox *sandbox = spawner_free_sandbox_slot(spawner);
 	struct error err;
@@ -121,7 +125,7 @@ static void start_new_process(struct spawner *spawner, const struct spawner_requ
 		spawner_sandbox_fail(sandbox, &err);
 }
 
-static void start_sandbox(struct spawner *spawner, const struct spawner_request *request)
+static void start_sandbox(struct spawner *spawner, const struct engine_request *request)
 {
 	struct spawner_sandbox *sandbox = NULL;
 	struct error err;
@@ -135,13 +139,13 @@ static void start_sandbox(struct spawner *spawner, const struct spawner_request 
 		spare_note_request(spawner, request);
 	}
 	if (sandbox != NULL)
-		replies_add_started(&spawner->replies, &spawner->host, sandbox);
+		spawner_reply_started(&spawner->replies, &spawner->host, sandbox);
 	else
 		start_new_process(spawner, request);
 }
 
 /* A request that crosses the REPLY_ENDED of its sandbox needs no reply of its own. */
-static void kill_sandbox(struct spawner *spawner, const struct spawner_request *request)
+static void kill_sandbox(struct spawner *spawner, const struct engine_request *request)
 {
 	struct spawner_sandbox *sandbox = spawner_find_sandbox(spawner, request->number);
 
@@ -169,7 +173,7 @@ static int check_open_files(const struct spawner *spawner, const struct spec_lim
 	return 0;
 }
 
-static int change_limits(struct spawner *spawner, const struct spawner_request *request,
+static int change_limits(struct spawner *spawner, const struct engine_request *request,
                          struct error *err)
 {
 	struct spawner_sandbox *sandbox = spawner_find_sandbox(spawner, request->number);
@@ -200,9 +204,9 @@ static int change_limits(struct spawner *spawner, const struct spawner_request *
 	return 0;
 }
 
-static void limit_sandbox(struct spawner *spawner, const struct spawner_request *request)
+static void limit_sandbox(struct spawner *spawner, const struct engine_request *request)
 {
-	struct spawner_reply reply = { .kind = REPLY_LIMITED, .number = request->number };
+	struct engine_reply reply = { .kind = REPLY_LIMITED, .number = request->number };
 
 	reply.failed = change_limits(spawner, request, &reply.err) < 0;
 	replies_add(&spawner->replies, &reply);
@@ -212,7 +216,7 @@ static void limit_sandbox(struct spawner *spawner, const struct spawner_request 
 
 void spawner_erase(struct spawner *spawner, const char *id, uint64_t number)
 {
-	struct spawner_reply reply = { .kind = REPLY_ERASED, .number = number };
+	struct engine_reply reply = { .kind = REPLY_ERASED, .number = number };
 
 	reply.failed = sandbox_dir_erase(spawner, id, &reply.err) < 0;
 	replies_add(&spawner->replies, &reply);
@@ -227,7 +231,7 @@ static int defer_erase(struct spawner_sandbox *sandbox, uint64_t number, struct 
 	return 0;
 }
 
-static void erase_sandbox(struct spawner *spawner, const struct spawner_request *request)
+static void erase_sandbox(struct spawner *spawner, const struct engine_request *request)
 {
 	const char *id = request->spec.id;
 	struct spawner_sandbox *sandbox;
@@ -250,7 +254,7 @@ static void erase_sandbox(struct spawner *spawner, const struct spawner_request 
 
 /* A request chooses only the name of a server, and the callback the directory of its socket: a
  * server that was taken over can connect to no other socket. */
-static void connect_server(struct spawner *spawner, const struct spawner_request *request)
+static void connect_server(struct spawner *spawner, const struct engine_request *request)
 {
 	struct error err;
 	int fd = -1;
@@ -261,12 +265,15 @@ static void connect_server(struct spawner *spawner, const struct spawner_request
 	else
 		fd = spawner->connect(spawner->ctx, request->instance, &err);
 	if (fd >= 0)
-		replies_add_connected(&spawner->replies, request->number, fd);
+		replies_add_with_fds(&spawner->replies,
+		                     &(struct engine_reply){ .kind = REPLY_CONNECTED,
+		                                             .number = request->number },
+		                     &fd, 1);
 	else
 		replies_add_failure(&spawner->replies, REPLY_CONNECTED, request->number, &err);
 }
 
-void spawner_handle_request(struct spawner *spawner, const struct spawner_request *request)
+void spawner_handle_request(struct spawner *spawner, const struct engine_request *request)
 {
 	switch (request->kind) {
 	case REQUEST_START:

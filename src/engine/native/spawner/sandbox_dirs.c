@@ -268,7 +268,7 @@ void sandbox_dirs_sweep(struct spawner *spawner)
 
 void sandbox_dirs_list(struct spawner *spawner, uint64_t number)
 {
-	struct spawner_reply reply = { .kind = REPLY_LISTED, .number = number };
+	struct engine_reply reply = { .kind = REPLY_LISTED, .number = number };
 	DIR *dir = fd_open_dir(spawner->host.disk.dir, ".");
 	const struct dirent *entry;
 

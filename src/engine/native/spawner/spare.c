@@ -5,14 +5,25 @@
 #include "base/error.h"
 #include "engine/native/spawner/internal.h"
 
-enum { KEPT_MS = 60000, QUIET_MS = 10, CHECK_MS = 5000 };
+enum {
+	KEPT_MS = 60000,
+	QUIET_MS = 10, /* without a request; a spare would take the processor from its sandbox */
+	/* The same after the first request: the first sandbox starts an interpreter as well. */
+	FIRST_QUIET_MS = 150,
+	CHECK_MS = 5000,
+};
 
 static struct spawner_sandbox *find_spare(struct spawner *spawner)
 {
 	return spawner_find_sandbox(spawner, SPARE_NUMBER);
 }
 
-void spare_note_request(struct spawner *spawner, const struct spawner_request *request)
+static uint64_t quiet_ms(const struct spawner *spawner)
+{
+	return spawner->spare_count == 0 ? FIRST_QUIET_MS : QUIET_MS;
+}
+
+void spare_note_request(struct spawner *spawner, const struct engine_request *request)
 {
 	struct spawner_sandbox *spare = find_spare(spawner);
 
@@ -24,7 +35,7 @@ void spare_note_request(struct spawner *spawner, const struct spawner_request *r
 
 /* Only a spare that is completely set up and confined is given away, and it is never taken back: a
  * sandbox that one owner has used must not be given to another. */
-struct spawner_sandbox *spare_take(struct spawner *spawner, const struct spawner_request *request)
+struct spawner_sandbox *spare_take(struct spawner *spawner, const struct engine_request *request)
 {
 	struct spawner_sandbox *spare = find_spare(spawner);
 	struct error err;
@@ -42,12 +53,13 @@ struct spawner_sandbox *spare_take(struct spawner *spawner, const struct spawner
 
 static void start_spare(struct spawner *spawner)
 {
-	struct spawner_request *request = &spawner->spare_request;
+	struct engine_request *request = &spawner->spare_request;
 	struct spawner_sandbox *spare = spawner_free_sandbox_slot(spawner);
 	struct error err;
 
 	if (spare == NULL)
 		return;
+	spawner->spare_count++;
 	request->number = SPARE_NUMBER;
 	spec_new_id(request->spec.id);
 	memcpy(request->spec.id, SPARE_PREFIX, sizeof SPARE_PREFIX - 1);
@@ -63,7 +75,7 @@ void spare_update(struct spawner *spawner)
 	uint64_t now = clock_now_ms();
 	bool is_wanted = now < spawner->spare_until_ms;
 
-	if (spare == NULL && is_wanted && now >= spawner->last_request_ms + QUIET_MS)
+	if (spare == NULL && is_wanted && now >= spawner->last_request_ms + quiet_ms(spawner))
 		start_spare(spawner);
 	else if (spare != NULL && !is_wanted)
 		spawner_sandbox_kill(spare, ENGINE_END_KILLED);
@@ -73,5 +85,7 @@ int spare_timeout_ms(const struct spawner *spawner)
 {
 	if (spawner->spare_until_ms == 0)
 		return -1;
-	return clock_now_ms() < spawner->last_request_ms + QUIET_MS ? QUIET_MS : CHECK_MS;
+	return clock_now_ms() < spawner->last_request_ms + quiet_ms(spawner)
+	               ? (int)quiet_ms(spawner)
+	               : CHECK_MS;
 }

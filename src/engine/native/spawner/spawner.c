@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -15,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
@@ -129,25 +131,50 @@ static int set_up_spawner(struct spawner *spawner, const struct spawner_options 
 	return confine_spawner(spawner, err);
 }
 
+/* The server has no rights in the cgroup tree. The server gets open files to read the counters
+ * from, not the directory: openat(2) of ".." would lead from there through the whole tree. */
+void spawner_reply_started(struct replies *replies, const struct host_resources *host,
+                           struct spawner_sandbox *sandbox)
+{
+	struct engine_reply reply = { .kind = REPLY_STARTED,
+		                      .number = sandbox->number,
+		                      .pid = (uint32_t)sandbox->pid,
+		                      .user = { SPEC_UID, SPEC_GID,
+		                                host->userns.mode == USERNS_SINGLE_ID, "" },
+		                      .cgroups = host->cgroups.kind };
+	int counters[CGROUP_COUNTER_FILES], fds[REPLY_FDS_MAX];
+	size_t count = 0;
+
+	fds[count++] = TAKE_FD(sandbox->channel);
+	cgroup_open_counters(&sandbox->cgroup, counters);
+	for (unsigned i = 0; i < CGROUP_COUNTER_FILES; i++)
+		if (counters[i] >= 0) {
+			reply.counters |= 1U << i;
+			fds[count++] = counters[i];
+		}
+	replies_add_with_fds(replies, &reply, fds, count);
+}
+
 static void report_ready(struct spawner *spawner)
 {
 	const struct host_resources *host = &spawner->host;
-	struct spawner_reply reply = { .kind = REPLY_READY };
-	struct spawner_report *report = &reply.report;
+	struct spawner_report found = { .mode = host->userns.mode,
+		                        .cgroups = host->cgroups.kind,
+		                        .cgroup_limits = host->cgroups.has,
+		                        .disk = host->disk.kind,
+		                        .usr_is_single_mount = host->tree.usr_is_single_mount,
+		                        .taken_blocks = host->taken_blocks,
+		                        .taken_why = host->taken_why };
+	struct engine_report *report = mem_new(sizeof *report);
 
-	report->mode = host->userns.mode;
-	report->cgroups = host->cgroups.kind;
-	report->cgroup_limits = host->cgroups.has;
-	report->disk = host->disk.kind;
-	report->usr_is_single_mount = host->tree.usr_is_single_mount;
-	report->taken_blocks = host->taken_blocks;
-	report->taken_why = host->taken_why;
-	memcpy(report->unlisted, host->unlisted, sizeof report->unlisted);
-	(void)snprintf(report->mode_why, sizeof report->mode_why, "%s", host->userns.why);
-	(void)snprintf(report->groups, sizeof report->groups, "%s", host->userns.groups);
-	(void)snprintf(report->cgroups_why, sizeof report->cgroups_why, "%s", host->cgroups.why);
-	(void)snprintf(report->disk_why, sizeof report->disk_why, "%s", host->disk.why);
-	replies_add(&spawner->replies, &reply);
+	memcpy(found.unlisted, host->unlisted, sizeof found.unlisted);
+	(void)snprintf(found.mode_why, sizeof found.mode_why, "%s", host->userns.why);
+	(void)snprintf(found.groups, sizeof found.groups, "%s", host->userns.groups);
+	(void)snprintf(found.cgroups_why, sizeof found.cgroups_why, "%s", host->cgroups.why);
+	(void)snprintf(found.disk_why, sizeof found.disk_why, "%s", host->disk.why);
+	spawner_report_layers(&found, report);
+	replies_add_report(&spawner->replies, report);
+	free(report);
 }
 
 /* --- the loop ------------------------------------------------------------------------- */
@@ -156,7 +183,7 @@ static void report_ready(struct spawner *spawner)
  * ignored. False: the server has closed its end. */
 static bool receive_requests(struct spawner *spawner)
 {
-	static struct spawner_request request;
+	static struct engine_request request;
 
 	/* A REQUEST_LIST has a reply for each sandbox, so the queue is checked before each request
 	 * and not only before the first. */

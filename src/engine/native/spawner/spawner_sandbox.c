@@ -150,7 +150,7 @@ static int take_image(int *ahead, struct error *err)
 }
 
 int spawner_sandbox_start(struct host_resources *host, int *image,
-                          const struct spawner_request *request, struct spawner_sandbox *sandbox,
+                          const struct engine_request *request, struct spawner_sandbox *sandbox,
                           struct error *err)
 {
 	static struct mount_plan plan;

@@ -1,4 +1,4 @@
-#include "engine/native/native.h"
+#include "engine/remote/remote.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,25 +11,26 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/mem.h"
-#include "engine/native/pending.h"
-#include "engine/native/request_queue.h"
-#include "engine/native/spawner/spawner.h"
+#include "engine/remote/messages.h"
+#include "engine/remote/pending.h"
+#include "engine/remote/request_queue.h"
 #include "loop/loop.h"
 #include "loop/watch.h"
 
 enum { BUCKETS = 64, REPLIES_AT_A_TIME = 64 };
 
-struct native {
-	struct engine engine; /* first */
+struct remote {
+	struct engine engine;  /* first */
+	struct engine_ops ops; /* with the engine's name */
 	int socket;
 	struct loop_watch *watch;
-	native_ready_fn *ready;
+	remote_ready_fn *ready;
 	void *ready_ctx;
-	uint64_t last_number;       /* of the latest request */
-	struct list boxes[BUCKETS]; /* hash table by number */
-	struct list pending;        /* requests about files and servers, without a reply */
-	struct list queue;          /* requests that the socket has not taken yet */
-	enum cgroup_kind cgroups;
+	uint64_t last_number;        /* of the latest request */
+	struct list boxes[BUCKETS];  /* hash table by number */
+	struct list pending;         /* requests about files and servers, without a reply */
+	struct list queue;           /* requests that the socket has not taken yet */
+	struct engine_report report; /* complete when `ready` is called */
 	void (*lost)(void *ctx, const struct error *why);
 	void *lost_ctx;
 	bool is_ready_reported;
@@ -39,11 +40,12 @@ struct native {
 
 struct engine_box {
 	struct list node;
-	struct native *native;
+	struct remote *remote;
 	uint64_t number;
 	const struct engine_events *events; /* NULL: released */
 	void *ctx;
 	int counters[CGROUP_COUNTER_FILES];
+	enum cgroup_kind cgroups; /* the format of the counters */
 	bool is_started;
 	void (*limits_set)(void *ctx, const struct error *err); /* of a change, or NULL */
 	void *limits_set_ctx;
@@ -51,42 +53,42 @@ struct engine_box {
 
 /* --- requests ------------------------------------------------------------------------- */
 
-static void flush_requests(struct native *native)
+static void flush_requests(struct remote *remote)
 {
-	loop_watch_write(native->watch, request_queue_send(&native->queue, native->socket));
+	loop_watch_write(remote->watch, request_queue_send(&remote->queue, remote->socket));
 }
 
-static void send_request(struct native *native, enum spawner_request_kind kind, uint64_t number,
+static void send_request(struct remote *remote, enum engine_request_kind kind, uint64_t number,
                          const struct spec *spec, const char *instance)
 {
-	struct spawner_request *request;
+	struct engine_request *request;
 
-	if (native->is_lost)
+	if (remote->is_lost)
 		return;
-	request = request_queue_add(&native->queue);
+	request = request_queue_add(&remote->queue);
 	request->kind = kind;
 	request->number = number;
 	if (spec != NULL)
 		request->spec = *spec;
 	if (instance != NULL)
 		(void)snprintf(request->instance, sizeof request->instance, "%s", instance);
-	flush_requests(native);
+	flush_requests(remote);
 }
 
-/* Fails if the spawner has exited. */
-static int check_spawner(const struct native *native, struct error *err)
+/* Fails if the process that creates sandboxes has exited. */
+static int check_remote(const struct remote *remote, struct error *err)
 {
-	if (!native->is_lost)
+	if (!remote->is_lost)
 		return 0;
-	*err = native->why;
+	*err = remote->why;
 	return -1;
 }
 
 /* --- boxes ---------------------------------------------------------------------------- */
 
-static struct engine_box *find_box(struct native *native, uint64_t number)
+static struct engine_box *find_box(struct remote *remote, uint64_t number)
 {
-	LIST_EACH (node, &native->boxes[number % BUCKETS]) {
+	LIST_EACH (node, &remote->boxes[number % BUCKETS]) {
 		struct engine_box *box = container_of(node, struct engine_box, node);
 
 		if (box->number == number)
@@ -122,7 +124,7 @@ static void report_end(struct engine_box *box, enum engine_end end, const struct
 		[ENGINE_END_OUT_OF_MEMORY] = "it reached its memory limit",
 		[ENGINE_END_DISK_LIMIT] = "it wrote more than its disk limit",
 		[ENGINE_END_LOCK_LIMIT] = "it held too many record locks",
-		[ENGINE_END_ENGINE_LOST] = "the spawner exited",
+		[ENGINE_END_ENGINE_LOST] = "its engine failed",
 	};
 	const struct engine_events *events = box->events;
 	void *ctx = box->ctx;
@@ -144,27 +146,27 @@ static int start_box(struct engine *engine, const struct spec *spec,
                      const struct engine_events *events, void *ctx, struct engine_box **ret,
                      struct error *err)
 {
-	struct native *native = container_of(engine, struct native, engine);
+	struct remote *remote = container_of(engine, struct remote, engine);
 	struct engine_box *box;
 
-	if (check_spawner(native, err) < 0 || spec_check(spec, err) < 0)
+	if (check_remote(remote, err) < 0 || spec_check(spec, err) < 0)
 		return -1;
 	box = mem_new(sizeof *box);
-	box->native = native;
-	box->number = ++native->last_number;
+	box->remote = remote;
+	box->number = ++remote->last_number;
 	box->events = events;
 	box->ctx = ctx;
 	for (int i = 0; i < CGROUP_COUNTER_FILES; i++)
 		box->counters[i] = -1;
-	list_add(&native->boxes[box->number % BUCKETS], &box->node);
-	send_request(native, REQUEST_START, box->number, spec, NULL);
+	list_add(&remote->boxes[box->number % BUCKETS], &box->node);
+	send_request(remote, REQUEST_START, box->number, spec, NULL);
 	*ret = box;
 	return 0;
 }
 
 static void kill_box(struct engine_box *box)
 {
-	send_request(box->native, REQUEST_KILL, box->number, NULL, NULL);
+	send_request(box->remote, REQUEST_KILL, box->number, NULL, NULL);
 }
 
 static int set_box_limits(struct engine_box *box, const struct spec_limits *limits,
@@ -173,14 +175,14 @@ static int set_box_limits(struct engine_box *box, const struct spec_limits *limi
 {
 	struct spec spec = { .limits = *limits };
 
-	if (check_spawner(box->native, err) < 0)
+	if (check_remote(box->remote, err) < 0)
 		return -1;
 	if (!box->is_started || box->limits_set != NULL)
 		return error_set(err, ERR_INVALID,
 		                 "the limits of this sandbox are being changed already: try again");
 	box->limits_set = done;
 	box->limits_set_ctx = ctx;
-	send_request(box->native, REQUEST_LIMIT, box->number, &spec, NULL);
+	send_request(box->remote, REQUEST_LIMIT, box->number, &spec, NULL);
 	return 0;
 }
 
@@ -193,9 +195,9 @@ static void release_box(struct engine_box *box)
 static bool read_box_counters(struct engine_box *box, struct engine_counters *ret)
 {
 	*ret = (struct engine_counters){ 0 };
-	if (!box->is_started || box->native->cgroups == CGROUP_NONE)
+	if (!box->is_started || box->cgroups == CGROUP_NONE)
 		return false;
-	cgroup_read_counters(box->counters, box->native->cgroups, ret);
+	cgroup_read_counters(box->counters, box->cgroups, ret);
 	return true;
 }
 
@@ -205,41 +207,41 @@ static int erase_files(struct engine *engine, const char *id,
                        void (*done)(void *ctx, const struct error *err), void *ctx,
                        struct error *err)
 {
-	struct native *native = container_of(engine, struct native, engine);
+	struct remote *remote = container_of(engine, struct remote, engine);
 	struct spec spec = { 0 };
 	struct pending *erase;
 
-	if (check_spawner(native, err) < 0)
+	if (check_remote(remote, err) < 0)
 		return -1;
 	if (!spec_is_id(id))
 		return error_set(err, ERR_INVALID, "'%s' is not the id of a sandbox", id);
 	memcpy(spec.id, id, sizeof spec.id);
-	erase = pending_add(&native->pending, ++native->last_number, ctx);
+	erase = pending_add(&remote->pending, ++remote->last_number, ctx);
 	erase->erased = done;
-	send_request(native, REQUEST_ERASE, erase->number, &spec, NULL);
+	send_request(remote, REQUEST_ERASE, erase->number, &spec, NULL);
 	return 0;
 }
 
 static void list_ids(struct engine *engine, void (*each)(void *ctx, const char *id), void *ctx)
 {
-	struct native *native = container_of(engine, struct native, engine);
-	struct pending *list = pending_add(&native->pending, ++native->last_number, ctx);
+	struct remote *remote = container_of(engine, struct remote, engine);
+	struct pending *list = pending_add(&remote->pending, ++remote->last_number, ctx);
 
 	list->each = each;
-	send_request(native, REQUEST_LIST, list->number, NULL, NULL);
+	send_request(remote, REQUEST_LIST, list->number, NULL, NULL);
 }
 
-int native_connect(struct engine *engine, const char *instance, native_connected_fn *done,
+int remote_connect(struct engine *engine, const char *instance, remote_connected_fn *done,
                    void *ctx, struct error *err)
 {
-	struct native *native = container_of(engine, struct native, engine);
+	struct remote *remote = container_of(engine, struct remote, engine);
 	struct pending *connect;
 
-	if (check_spawner(native, err) < 0)
+	if (check_remote(remote, err) < 0)
 		return -1;
-	connect = pending_add(&native->pending, ++native->last_number, ctx);
+	connect = pending_add(&remote->pending, ++remote->last_number, ctx);
 	connect->connected = done;
-	send_request(native, REQUEST_CONNECT, connect->number, NULL, instance);
+	send_request(remote, REQUEST_CONNECT, connect->number, NULL, instance);
 	return 0;
 }
 
@@ -258,10 +260,10 @@ static void fail_without_fds(struct engine_box *box)
 }
 
 /* Descriptors that are taken over become -1 in fds; receive_reply() closes the others. */
-static void on_started(struct native *native, const struct spawner_reply *reply, int *fds,
+static void on_started(struct remote *remote, const struct engine_reply *reply, int *fds,
                        size_t count)
 {
-	struct engine_box *box = find_box(native, reply->number);
+	struct engine_box *box = find_box(remote, reply->number);
 	size_t used = 1;
 
 	if (box == NULL || box->is_started)
@@ -275,92 +277,107 @@ static void on_started(struct native *native, const struct spawner_reply *reply,
 			box->counters[i] = TAKE_FD(fds[used]);
 			used++;
 		}
+	box->cgroups = reply->cgroups;
 	box->is_started = true;
 	if (box->events == NULL)
 		return;
 	box->events->started(box->ctx, TAKE_FD(fds[0]), &reply->user);
 }
 
-static void on_ended(struct native *native, const struct spawner_reply *reply)
+static void on_ended(struct remote *remote, const struct engine_reply *reply)
 {
-	struct engine_box *box = find_box(native, reply->number);
+	struct engine_box *box = find_box(remote, reply->number);
 
 	if (box != NULL)
 		report_end(box, reply->end, reply->failed ? &reply->err : NULL);
 }
 
-static void on_limits_set(struct native *native, const struct spawner_reply *reply)
+static void on_limits_set(struct remote *remote, const struct engine_reply *reply)
 {
-	struct engine_box *box = find_box(native, reply->number);
+	struct engine_box *box = find_box(remote, reply->number);
 
 	if (box != NULL)
 		report_limits_set(box, reply->failed ? &reply->err : NULL);
 }
 
-static void on_ready(struct native *native, const struct spawner_reply *reply)
+static void on_ready(struct remote *remote, const struct engine_reply *reply)
 {
-	native->cgroups = reply->report.cgroups;
+	remote->report.limits_memory = reply->limits_memory;
 	if (reply->failed)
-		native->why = reply->err;
-	native->is_ready_reported = true;
-	native->ready(native->ready_ctx, &reply->report, reply->failed ? &reply->err : NULL);
+		remote->why = reply->err;
+	remote->is_ready_reported = true;
+	remote->ready(remote->ready_ctx, &remote->report, reply->failed ? &reply->err : NULL);
 }
 
-static void handle_reply(struct native *native, const struct spawner_reply *reply, int *fds,
+static void on_progress(struct remote *remote, const struct engine_reply *reply)
+{
+	struct engine_box *box = find_box(remote, reply->number);
+
+	if (box != NULL && !box->is_started && box->events != NULL && box->events->progress != NULL)
+		box->events->progress(box->ctx, &reply->progress);
+}
+
+static void handle_reply(struct remote *remote, const struct engine_reply *reply, int *fds,
                          size_t count)
 {
 	switch (reply->kind) {
 	case REPLY_READY:
-		on_ready(native, reply);
+		on_ready(remote, reply);
 		break;
 	case REPLY_STARTED:
-		on_started(native, reply, fds, count);
+		on_started(remote, reply, fds, count);
 		break;
 	case REPLY_ENDED:
-		on_ended(native, reply);
+		on_ended(remote, reply);
 		break;
 	case REPLY_LIMITED:
-		on_limits_set(native, reply);
+		on_limits_set(remote, reply);
+		break;
+	case REPLY_LAYER:
+		*report_add(&remote->report, reply->layer.name) = reply->layer;
+		break;
+	case REPLY_PROGRESS:
+		on_progress(remote, reply);
 		break;
 	case REPLY_ERASED:
 	case REPLY_LISTED:
 	case REPLY_CONNECTED:
-		pending_receive(&native->pending, reply, fds, count);
+		pending_receive(&remote->pending, reply, fds, count);
 		break;
 	default:
 		break;
 	}
 }
 
-/* After the exit of the spawner every box ends, every pending request fails, and the lost callback
+/* After the exit of the process every box ends, every pending request fails, and the lost callback
  * fires. */
-static void fail_all(struct native *native)
+static void fail_all(struct remote *remote)
 {
-	native->is_lost = true;
-	native->watch = loop_watch_free(native->watch);
-	if (native->why.msg[0] == '\0')
-		(void)error_set(&native->why, ERR_SYSTEM,
+	remote->is_lost = true;
+	remote->watch = loop_watch_free(remote->watch);
+	if (remote->why.msg[0] == '\0')
+		(void)error_set(&remote->why, ERR_SYSTEM,
 		                "the process that starts sandboxes has exited: restart belljar");
-	if (!native->is_ready_reported) {
-		native->is_ready_reported = true;
-		native->ready(native->ready_ctx, &(struct spawner_report){ 0 }, &native->why);
+	if (!remote->is_ready_reported) {
+		remote->is_ready_reported = true;
+		remote->ready(remote->ready_ctx, &remote->report, &remote->why);
 	}
 	for (int i = 0; i < BUCKETS; i++)
-		while (!list_is_empty(&native->boxes[i]))
-			report_end(container_of(native->boxes[i].next, struct engine_box, node),
-			           ENGINE_END_ENGINE_LOST, &native->why);
-	pending_fail(&native->pending, &native->why);
-	if (native->lost != NULL)
-		native->lost(native->lost_ctx, &native->why);
+		while (!list_is_empty(&remote->boxes[i]))
+			report_end(container_of(remote->boxes[i].next, struct engine_box, node),
+			           ENGINE_END_ENGINE_LOST, &remote->why);
+	pending_fail(&remote->pending, &remote->why);
+	if (remote->lost != NULL)
+		remote->lost(remote->lost_ctx, &remote->why);
 }
 
-void native_on_lost(struct engine *engine, void (*fn)(void *ctx, const struct error *why),
+void remote_on_lost(struct engine *engine, void (*fn)(void *ctx, const struct error *why),
                     void *ctx)
 {
-	struct native *native = container_of(engine, struct native, engine);
+	struct remote *remote = container_of(engine, struct remote, engine);
 
-	native->lost = fn;
-	native->lost_ctx = ctx;
+	remote->lost = fn;
+	remote->lost_ctx = ctx;
 }
 
 /* The control buffer has room for REPLY_FDS_MAX descriptors, so the kernel installs no more. */
@@ -377,9 +394,9 @@ static size_t take_fds(struct msghdr *message, int fds[REPLY_FDS_MAX])
 }
 
 /* True: there may be another reply. */
-static bool receive_reply(struct native *native)
+static bool receive_reply(struct remote *remote)
 {
-	struct spawner_reply reply;
+	struct engine_reply reply;
 	struct iovec part = { &reply, sizeof reply };
 	union {
 		struct cmsghdr head;
@@ -389,53 +406,56 @@ static bool receive_reply(struct native *native)
 		                  .msg_iovlen = 1,
 		                  .msg_control = &control,
 		                  .msg_controllen = sizeof control };
-	ssize_t n = recvmsg(native->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t n = recvmsg(remote->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	int fds[REPLY_FDS_MAX];
 	size_t count;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
+	/* The process has exited with requests unread. The kernel reports that once, before the
+	 * replies that were sent earlier, one of which may say why. */
+	if (n < 0 && errno == ECONNRESET)
+		return true;
 	if (n != (ssize_t)sizeof reply) {
-		fail_all(native);
+		fail_all(remote);
 		return false;
 	}
 	count = take_fds(&message, fds);
-	handle_reply(native, &reply, fds, count);
+	handle_reply(remote, &reply, fds, count);
 	for (size_t i = 0; i < count; i++)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
-	return !native->is_lost;
+	return !remote->is_lost;
 }
 
 static void on_socket(void *ctx)
 {
-	struct native *native = ctx;
+	struct remote *remote = ctx;
 
-	flush_requests(native);
+	flush_requests(remote);
 	for (int i = 0; i < REPLIES_AT_A_TIME; i++)
-		if (!receive_reply(native))
+		if (!receive_reply(remote))
 			return;
 }
 
 /* --- life cycle ----------------------------------------------------------------------- */
 
-/* Closing the socket makes the spawner kill all sandboxes and exit. */
-static void free_native(struct engine *engine)
+/* Closing the socket makes the process kill all sandboxes and exit. */
+static void free_remote(struct engine *engine)
 {
-	struct native *native = container_of(engine, struct native, engine);
+	struct remote *remote = container_of(engine, struct remote, engine);
 
 	for (int i = 0; i < BUCKETS; i++)
-		while (!list_is_empty(&native->boxes[i]))
-			free_box(container_of(native->boxes[i].next, struct engine_box, node));
-	pending_done(&native->pending);
-	request_queue_done(&native->queue);
-	(void)loop_watch_free(native->watch);
-	(void)close(native->socket);
-	free(native);
+		while (!list_is_empty(&remote->boxes[i]))
+			free_box(container_of(remote->boxes[i].next, struct engine_box, node));
+	pending_done(&remote->pending);
+	request_queue_done(&remote->queue);
+	(void)loop_watch_free(remote->watch);
+	(void)close(remote->socket);
+	free(remote);
 }
 
-static const struct engine_ops native_ops = {
-	.name = "native",
+static const struct engine_ops remote_ops = {
 	.start = start_box,
 	.kill = kill_box,
 	.read_counters = read_box_counters,
@@ -443,21 +463,24 @@ static const struct engine_ops native_ops = {
 	.release = release_box,
 	.erase = erase_files,
 	.list = list_ids,
-	.free = free_native,
+	.free = free_remote,
 };
 
-struct engine *native_new(struct loop *loop, int socket, native_ready_fn *ready, void *ctx)
+struct engine *remote_new(struct loop *loop, int socket, const char *name, remote_ready_fn *ready,
+                          void *ctx)
 {
-	struct native *native = mem_new(sizeof *native);
+	struct remote *remote = mem_new(sizeof *remote);
 
-	native->engine.ops = &native_ops;
-	native->socket = socket;
-	native->ready = ready;
-	native->ready_ctx = ctx;
+	remote->ops = remote_ops;
+	remote->ops.name = name;
+	remote->engine.ops = &remote->ops;
+	remote->socket = socket;
+	remote->ready = ready;
+	remote->ready_ctx = ctx;
 	for (int i = 0; i < BUCKETS; i++)
-		list_init(&native->boxes[i]);
-	list_init(&native->pending);
-	list_init(&native->queue);
-	native->watch = loop_watch_new(loop, socket, on_socket, native);
-	return &native->engine;
+		list_init(&remote->boxes[i]);
+	list_init(&remote->pending);
+	list_init(&remote->queue);
+	remote->watch = loop_watch_new(loop, socket, on_socket, remote);
+	return &remote->engine;
 }

@@ -1,18 +1,16 @@
-/* replies.c - the queue of replies to the server. */
+#include "engine/remote/reply_queue.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/attr.h"
-#include "base/cleanup.h"
 #include "base/mem.h"
-#include "engine/native/spawner/internal.h"
 
 struct queued_reply {
 	struct list node;
-	struct spawner_reply reply;
+	struct engine_reply reply;
 	size_t fd_count;
 	int fds[REPLY_FDS_MAX]; /* closed when they are sent */
 };
@@ -23,7 +21,7 @@ void replies_init(struct replies *replies)
 	list_init(&replies->queue);
 }
 
-static struct queued_reply *queue_reply(struct replies *replies, const struct spawner_reply *reply)
+static struct queued_reply *queue_reply(struct replies *replies, const struct engine_reply *reply)
 {
 	struct queued_reply *queued = mem_new(sizeof *queued);
 
@@ -33,46 +31,34 @@ static struct queued_reply *queue_reply(struct replies *replies, const struct sp
 	return queued;
 }
 
-void replies_add(struct replies *replies, const struct spawner_reply *reply)
+void replies_add(struct replies *replies, const struct engine_reply *reply)
 {
 	(void)queue_reply(replies, reply);
 }
 
-void replies_add_failure(struct replies *replies, enum spawner_reply_kind kind, uint64_t number,
+void replies_add_failure(struct replies *replies, enum engine_reply_kind kind, uint64_t number,
                          const struct error *err)
 {
-	replies_add(replies, &(struct spawner_reply){
+	replies_add(replies, &(struct engine_reply){
 	                             .kind = kind, .number = number, .failed = true, .err = *err });
 }
 
-/* The server has no rights in the cgroup tree. The server gets open files to read the counters
- * from, not the directory: openat(2) of ".." would lead from there through the whole tree. */
-void replies_add_started(struct replies *replies, const struct host_resources *host,
-                         struct spawner_sandbox *sandbox)
+void replies_add_with_fds(struct replies *replies, const struct engine_reply *reply, const int *fds,
+                          size_t count)
 {
-	const struct spawner_reply reply = { .kind = REPLY_STARTED,
-		                             .number = sandbox->number,
-		                             .pid = (uint32_t)sandbox->pid,
-		                             .user = { SPEC_UID, SPEC_GID,
-		                                       host->userns.mode == USERNS_SINGLE_ID } };
-	struct queued_reply *queued = queue_reply(replies, &reply);
-	int counters[CGROUP_COUNTER_FILES];
+	struct queued_reply *queued = queue_reply(replies, reply);
 
-	queued->fds[queued->fd_count++] = TAKE_FD(sandbox->channel);
-	cgroup_open_counters(&sandbox->cgroup, counters);
-	for (unsigned i = 0; i < CGROUP_COUNTER_FILES; i++)
-		if (counters[i] >= 0) {
-			queued->reply.counters |= 1U << i;
-			queued->fds[queued->fd_count++] = counters[i];
-		}
+	memcpy(queued->fds, fds, count * sizeof *fds);
+	queued->fd_count = count;
 }
 
-void replies_add_connected(struct replies *replies, uint64_t number, int fd)
+void replies_add_report(struct replies *replies, const struct engine_report *report)
 {
-	const struct spawner_reply reply = { .kind = REPLY_CONNECTED, .number = number };
-	struct queued_reply *queued = queue_reply(replies, &reply);
-
-	queued->fds[queued->fd_count++] = fd;
+	for (size_t i = 0; i < report->count; i++)
+		replies_add(replies, &(struct engine_reply){ .kind = REPLY_LAYER,
+		                                             .layer = report->layers[i] });
+	replies_add(replies, &(struct engine_reply){ .kind = REPLY_READY,
+	                                             .limits_memory = report->limits_memory });
 }
 
 static ssize_t send_reply(int socket, struct queued_reply *queued)

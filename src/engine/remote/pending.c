@@ -1,4 +1,4 @@
-#include "engine/native/pending.h"
+#include "engine/remote/pending.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "engine/native/spawner/spawner.h"
+#include "engine/remote/messages.h"
 
 struct pending *pending_add(struct list *all, uint64_t number, void *ctx)
 {
@@ -18,7 +18,7 @@ struct pending *pending_add(struct list *all, uint64_t number, void *ctx)
 	return pending;
 }
 
-static void report_connected(const struct pending *pending, const struct spawner_reply *reply,
+static void report_connected(const struct pending *pending, const struct engine_reply *reply,
                              int *fds, size_t count)
 {
 	struct error err;
@@ -35,7 +35,7 @@ static void report_connected(const struct pending *pending, const struct spawner
 }
 
 /* The entry is removed before the callback, which may add others or free the engine's users. */
-static void finish_request(struct pending *pending, const struct spawner_reply *reply, int *fds,
+static void finish_request(struct pending *pending, const struct engine_reply *reply, int *fds,
                            size_t count)
 {
 	list_remove(&pending->node);
@@ -48,7 +48,7 @@ static void finish_request(struct pending *pending, const struct spawner_reply *
 	free(pending);
 }
 
-void pending_receive(struct list *all, const struct spawner_reply *reply, int *fds, size_t count)
+void pending_receive(struct list *all, const struct engine_reply *reply, int *fds, size_t count)
 {
 	LIST_EACH (node, all) {
 		struct pending *pending = container_of(node, struct pending, node);

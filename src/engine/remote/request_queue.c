@@ -1,18 +1,18 @@
-#include "engine/native/request_queue.h"
+#include "engine/remote/request_queue.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include "base/mem.h"
-#include "engine/native/spawner/spawner.h"
+#include "engine/remote/messages.h"
 
 struct queued_request {
 	struct list node;
-	struct spawner_request request;
+	struct engine_request request;
 };
 
-struct spawner_request *request_queue_add(struct list *queue)
+struct engine_request *request_queue_add(struct list *queue)
 {
 	struct queued_request *queued = mem_new(sizeof *queued);
 

@@ -1,4 +1,4 @@
-/* pending.h - requests to the spawner about files or other servers that have no reply yet.
+/* pending.h - requests about files or other servers that have no reply yet.
  *
  * An entry lives from pending_add() until its reply, or until pending_fail(). Exactly one of its
  * three callbacks is set. */
@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "engine/native/native.h"
+#include "engine/remote/remote.h"
 
 struct error;
-struct spawner_reply;
+struct engine_reply;
 
 struct pending {
 	struct list node;
@@ -18,14 +18,14 @@ struct pending {
 	void *ctx;
 	void (*erased)(void *ctx, const struct error *why);
 	void (*each)(void *ctx, const char *id);
-	native_connected_fn *connected;
+	remote_connected_fn *connected;
 };
 
 /* Adds an entry to the list. The caller sets its callback. */
 struct pending *pending_add(struct list *all, uint64_t number, void *ctx);
 /* Calls the callback of the request that the reply is for. A descriptor that is taken over becomes
  * -1 in fds. */
-void pending_receive(struct list *all, const struct spawner_reply *reply, int *fds, size_t count);
+void pending_receive(struct list *all, const struct engine_reply *reply, int *fds, size_t count);
 /* Fails and removes all requests. A list is removed without a further call, because its callback
  * has no error. */
 void pending_fail(struct list *all, const struct error *why);

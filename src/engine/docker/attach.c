@@ -1,0 +1,203 @@
+/* attach.c - the bytes between the server and the agent in a container (see internal.h).
+ *
+ *   server <- socket pair -> attach <- connection to the daemon, with headers -> agent
+ *
+ * Neither side is read while the other does not take what was read, so that nothing piles up. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/text/utf8.h"
+#include "engine/docker/demux.h"
+#include "engine/docker/internal.h"
+#include "loop/input.h"
+#include "loop/loop.h"
+#include "loop/output.h"
+
+enum { BUSY = 256 * 1024, OUTPUT_MAX = 16 * 1024 * 1024, WORDS_MAX = 400 };
+
+struct attach {
+	struct broker *broker;
+	const struct attach_events *events;
+	void *ctx;
+	struct http_stream *stream;
+	struct demux demux;
+	int fd; /* the broker's end */
+	struct input *input;
+	struct output *output;
+	char words[WORDS_MAX + 1], shown[WORDS_MAX * 2];
+	size_t word_count;
+	bool has_ended;
+};
+
+static void end_attach(struct attach *attach, const struct error *why)
+{
+	if (attach->has_ended)
+		return;
+	attach->has_ended = true;
+	attach->input = input_free(attach->input);
+	attach->events->end(attach->ctx, why);
+}
+
+/* --- from the server --- */
+
+static void on_server_bytes(void *ctx, struct view bytes)
+{
+	struct attach *attach = ctx;
+
+	http_stream_send(attach->stream, bytes);
+	if (http_stream_pending(attach->stream) > BUSY)
+		input_pause(attach->input);
+}
+
+/* The server has closed its channel. Without it the container is of no use. */
+static void on_server_end(void *ctx, const struct error *why)
+{
+	end_attach(ctx, why);
+}
+
+static const struct input_events input_events = { .bytes = on_server_bytes, .end = on_server_end };
+
+static void on_stream_drained(void *ctx)
+{
+	struct attach *attach = ctx;
+
+	if (attach->input != NULL)
+		input_resume(attach->input);
+}
+
+/* --- from the container --- */
+
+static void on_output_drained(void *ctx)
+{
+	struct attach *attach = ctx;
+
+	if (!attach->has_ended)
+		http_stream_pause(attach->stream, false);
+}
+
+static void on_output_failed(void *ctx, const struct error *why)
+{
+	end_attach(ctx, why);
+}
+
+static const struct output_events output_events = { .drained = on_output_drained,
+	                                            .failed = on_output_failed };
+
+/* Only the beginning is kept: the agent writes one line, and only before it exits. */
+static void keep_words(struct attach *attach, struct view bytes)
+{
+	size_t room = WORDS_MAX - attach->word_count;
+	size_t n = bytes.len < room ? bytes.len : room;
+
+	memcpy(attach->words + attach->word_count, bytes.ptr, n);
+	attach->word_count += n;
+}
+
+static void on_stream_bytes(void *ctx, struct view bytes)
+{
+	struct attach *attach = ctx;
+	struct demux_piece piece;
+	struct error err;
+	int r;
+
+	while ((r = demux_next(&attach->demux, &bytes, &piece, &err)) > 0) {
+		if (piece.kind != DEMUX_STDOUT)
+			keep_words(attach, piece.bytes);
+		else if (output_write(attach->output, piece.bytes, &err) < 0) {
+			end_attach(attach, &err);
+			return;
+		}
+		if (attach->has_ended)
+			return;
+	}
+	if (r < 0)
+		end_attach(attach, &err);
+	else if (output_pending(attach->output) > BUSY)
+		http_stream_pause(attach->stream, true);
+}
+
+static void on_stream_open(void *ctx)
+{
+	struct attach *attach = ctx;
+
+	attach->input = input_new(attach->broker->loop, attach->fd, &input_events, attach);
+	attach->events->open(attach->ctx);
+}
+
+static void on_stream_end(void *ctx, const struct error *why)
+{
+	struct attach *attach = ctx;
+	struct error err;
+
+	if (why == NULL && demux_check_end(&attach->demux, &err) < 0)
+		why = &err;
+	end_attach(attach, why);
+}
+
+static const struct http_stream_events stream_events = { .open = on_stream_open,
+	                                                 .bytes = on_stream_bytes,
+	                                                 .drained = on_stream_drained,
+	                                                 .end = on_stream_end };
+
+/* --- life cycle --- */
+
+int attach_open(struct broker *broker, const char *container, const struct attach_events *events,
+                void *ctx, int *channel, struct attach **ret, struct error *err)
+{
+	struct attach *attach = mem_new(sizeof *attach);
+	int fds[2];
+	char *path;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0) {
+		free(attach);
+		return error_sys(err, "make a socket pair for a sandbox");
+	}
+	attach->broker = broker;
+	attach->events = events;
+	attach->ctx = ctx;
+	attach->fd = fds[0];
+	if (output_new(broker->loop, attach->fd, OUTPUT_MAX, &output_events, attach,
+	               &attach->output, err) < 0) {
+		(void)close(fds[0]);
+		(void)close(fds[1]);
+		free(attach);
+		return -1;
+	}
+	path = mem_format("%s/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1",
+	                  broker->prefix, container);
+	attach->stream = http_stream_open(broker->http, path, &stream_events, attach);
+	free(path);
+	*channel = fds[1];
+	*ret = attach;
+	return 0;
+}
+
+const char *attach_last_words(struct attach *attach)
+{
+	return utf8_escape(view_trim((struct view){ attach->words, attach->word_count }),
+	                   attach->shown, sizeof attach->shown);
+}
+
+int attach_take_fd(struct attach *attach)
+{
+	attach->input = input_free(attach->input);
+	attach->output = output_free(attach->output);
+	return TAKE_FD(attach->fd);
+}
+
+struct attach *attach_free(struct attach *attach)
+{
+	if (attach == NULL)
+		return NULL;
+	attach->has_ended = true;
+	(void)input_free(attach->input);
+	(void)output_free(attach->output);
+	(void)http_stream_free(attach->stream);
+	cleanup_fd(&attach->fd);
+	free(attach);
+	return NULL;
+}

@@ -1,0 +1,370 @@
+/* broker.c - the broker process: its start, its requests and its end (see internal.h). */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/rights/caps.h"
+#include "engine/agent_image.h"
+#include "engine/docker/internal.h"
+#include "loop/loop.h"
+#include "loop/watch.h"
+
+enum { REQUESTS_AT_A_TIME = 64 };
+
+#if defined(__x86_64__)
+static const char own_arch[] = "amd64";
+#elif defined(__aarch64__)
+static const char own_arch[] = "arm64";
+#else
+static const char own_arch[] = "";
+#endif
+
+/* --- the end -------------------------------------------------------------------------- */
+
+static void stop_loop(void *ctx)
+{
+	struct broker *broker = ctx;
+
+	loop_stop(broker->loop);
+}
+
+void broker_check_stopped(struct broker *broker)
+{
+	if (broker->is_stopping && list_is_empty(&broker->boxes) && list_is_empty(&broker->erases))
+		loop_stop(broker->loop);
+}
+
+/* The server has closed its end: removes all containers, STOP_MS at most. The next start sweeps
+ * what is left. */
+static void stop_broker(struct broker *broker)
+{
+	if (broker->is_stopping)
+		return;
+	broker->is_stopping = true;
+	broker->watch = loop_watch_free(broker->watch);
+	loop_timer_start(broker->stop_timer, STOP_MS);
+	box_kill_all(broker);
+	broker_check_stopped(broker);
+}
+
+/* --- requests ------------------------------------------------------------------------- */
+
+void broker_flush(struct broker *broker)
+{
+	if (broker->watch == NULL)
+		return;
+	if (!replies_flush(&broker->replies, broker->socket)) {
+		stop_broker(broker);
+		return;
+	}
+	loop_watch_write(broker->watch, broker->replies.count != 0);
+}
+
+static void erase_sandbox(struct broker *broker, const struct engine_request *request)
+{
+	const char *id = request->spec.id;
+	struct error err;
+
+	if (memchr(id, '\0', sizeof request->spec.id) == NULL || !spec_is_id(id)) {
+		(void)error_set(&err, ERR_INVALID, "'id' is not the id of a sandbox");
+		replies_add_failure(&broker->replies, REPLY_ERASED, request->number, &err);
+	} else if (!box_defer_erase(broker, id, request->number))
+		volumes_erase(broker, id, request->number);
+}
+
+/* A request chooses only the name of a server, and the callback the directory of its socket. */
+static void connect_server(struct broker *broker, const struct engine_request *request)
+{
+	const struct broker_options *options = broker->options;
+	struct error err;
+	int fd = -1;
+
+	if (options->connect == NULL ||
+	    memchr(request->instance, '\0', sizeof request->instance) == NULL)
+		(void)error_set(&err, ERR_INVALID, "instance: not the name of a server");
+	else
+		fd = options->connect(options->ctx, request->instance, &err);
+	if (fd < 0)
+		replies_add_failure(&broker->replies, REPLY_CONNECTED, request->number, &err);
+	else
+		replies_add_with_fds(&broker->replies,
+		                     &(struct engine_reply){ .kind = REPLY_CONNECTED,
+		                                             .number = request->number },
+		                     &fd, 1);
+}
+
+static void handle_request(struct broker *broker, const struct engine_request *request)
+{
+	switch (request->kind) {
+	case REQUEST_START:
+		box_start(broker, request);
+		break;
+	case REQUEST_KILL:
+		box_kill(broker, request->number);
+		break;
+	case REQUEST_ERASE:
+		erase_sandbox(broker, request);
+		break;
+	case REQUEST_LIST:
+		volumes_list(broker, request->number);
+		break;
+	case REQUEST_LIMIT:
+		box_limit(broker, request);
+		break;
+	case REQUEST_CONNECT:
+		connect_server(broker, request);
+		break;
+	default:
+		break; /* an unknown kind of request has no kind of reply */
+	}
+}
+
+/* MSG_TRUNC returns the real length of a packet: a packet that has not the length of a request is
+ * ignored. */
+static void on_socket(void *ctx)
+{
+	static struct engine_request request;
+	struct broker *broker = ctx;
+
+	for (int i = 0; i < REQUESTS_AT_A_TIME && broker->replies.count < REPLIES_MANY; i++) {
+		ssize_t n = recv(broker->socket, &request, sizeof request,
+		                 MSG_DONTWAIT | MSG_TRUNC);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			break;
+		if (n <= 0) {
+			stop_broker(broker);
+			return;
+		}
+		if (n == (ssize_t)sizeof request)
+			handle_request(broker, &request);
+	}
+	broker_flush(broker);
+}
+
+/* --- the start ------------------------------------------------------------------------ */
+
+/* The process exits when the failure has been sent: nothing can be done without a daemon. */
+static void fail_broker(struct broker *broker, const struct error *why)
+{
+	replies_add_failure(&broker->replies, REPLY_READY, 0, why);
+	(void)replies_flush(&broker->replies, broker->socket);
+	loop_stop(broker->loop);
+}
+
+static void on_swept(void *ctx, const struct error *why)
+{
+	struct broker *broker = ctx;
+
+	(void)why;
+	layers_fill(broker, &broker->report);
+	replies_add_report(&broker->replies, &broker->report);
+	broker->watch = loop_watch_new(broker->loop, broker->socket, on_socket, broker);
+	broker_flush(broker);
+}
+
+static void on_probe_removed(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct broker *broker = ctx;
+
+	(void)status;
+	(void)answer;
+	(void)why;
+	leftovers_remove(broker, on_swept, broker);
+}
+
+/* A daemon whose volumes have no quotas refuses to make one with a size. */
+static void on_probe(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct broker *broker = ctx;
+
+	(void)status;
+	(void)answer;
+	broker->has_quota = why == NULL;
+	api_send(broker, "DELETE", NULL, on_probe_removed, broker,
+	         "/volumes/" DOCKER_PREFIX "probe-%s", broker->options->instance);
+}
+
+static void probe_quota(struct broker *broker)
+{
+	json_t *volume, *options;
+
+	/* Podman accepts any size, and then cannot mount the volume. */
+	if (broker->version.is_podman) {
+		leftovers_remove(broker, on_swept, broker);
+		return;
+	}
+	volume = json_obj();
+	options = json_obj();
+	json_set(volume, "Name", json_format(DOCKER_PREFIX "probe-%s", broker->options->instance));
+	json_set(volume, "Labels", docker_labels(broker, ROLE_VOLUME, NULL));
+	json_set(options, "size", json_str("1048576"));
+	json_set(volume, "DriverOpts", options);
+	api_send(broker, "POST", volume, on_probe, broker, "/volumes/create");
+}
+
+static void on_info(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct broker *broker = ctx;
+	const char *runtime = broker->options->runtime;
+	struct error err;
+
+	(void)status;
+	if (why == NULL) {
+		answer_info(answer, runtime, &broker->info);
+		if (!broker->info.has_runtime && !broker->version.is_podman) {
+			(void)error_set(&err, ERR_NOT_FOUND,
+			                "docker-runtime: this Docker has no runtime '%.60s': "
+			                "'docker info' lists those it has",
+			                runtime);
+			why = &err;
+		}
+	}
+	if (why != NULL)
+		fail_broker(broker, why);
+	else
+		probe_quota(broker);
+}
+
+static void on_version(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct broker *broker = ctx;
+	struct error err;
+
+	(void)status;
+	if (why == NULL && answer_version(answer, &broker->version, &err) < 0)
+		why = &err;
+	if (why == NULL && broker->version.arch[0] != '\0' &&
+	    strcmp(broker->version.arch, own_arch) != 0) {
+		(void)error_set(
+		        &err, ERR_UNSUPPORTED,
+		        "Docker's machine is %s and this one %s: the agent is a program for "
+		        "this one; run belljar on a machine of Docker's kind",
+		        broker->version.arch, own_arch);
+		why = &err;
+	}
+	if (why != NULL) {
+		fail_broker(broker, why);
+		return;
+	}
+	(void)snprintf(broker->version.arch, sizeof broker->version.arch, "%s", own_arch);
+	(void)snprintf(broker->prefix, sizeof broker->prefix, "/v1.%u", broker->version.api - 100);
+	api_send(broker, "GET", NULL, on_info, broker, "/info");
+}
+
+/* Names the agent's program, so that a prepared image with another one is not used. */
+static void hash_agent(char out[20])
+{
+	struct view agent = agent_image(AGENT_IN_SANDBOX);
+	uint64_t hash = HASH_START;
+
+	for (size_t i = 0; i < agent.len; i++)
+		hash = (hash ^ (unsigned char)agent.ptr[i]) * HASH_PRIME;
+	(void)snprintf(out, 20, "%016" PRIx64, hash);
+}
+
+/* The right to use the daemon's socket comes from the user and the groups, not from a capability.
+ * The lock files and sockets of other servers belong to the user id that a server of root changes
+ * to, so root needs one capability for them. */
+static int drop_capabilities(struct error *err)
+{
+	uint64_t have;
+
+	if (caps_get(&have, err) < 0)
+		return -1;
+	have &= CAPS_BIT(CAP_DAC_OVERRIDE);
+	return have != 0 ? caps_set(have, false, err) : caps_drop(err);
+}
+
+/* A Ctrl-C in the terminal reaches the server and the broker. The server then ends its sandboxes in
+ * order; the broker goes on until the socket is closed. */
+static int set_up_process(const struct broker_options *options, int socket, struct error *err)
+{
+	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
+	const int keep[] = { socket, options->instance_lock, options->instances };
+	int null;
+
+	if (fd_close_others(keep, ARRAY_LEN(keep), err) < 0)
+		return -1;
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		return error_sys(err, "put /dev/null on descriptors 0 and 1");
+	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
+		(void)signal(ignored[i], SIG_IGN);
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)umask(077);
+	(void)prctl(PR_SET_NAME, "belljar-broker", 0, 0, 0);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)fd_raise_limit();
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_sys(err, "set no_new_privs");
+	return drop_capabilities(err);
+}
+
+static void fill_address(struct broker *broker, const struct daemon_address *daemon)
+{
+	broker->address = (struct http_address){
+		.shown = daemon->url,
+		.socket = daemon->socket[0] != '\0' ? daemon->socket : NULL,
+		.base = daemon->base,
+		.ca = daemon->ca[0] != '\0' ? daemon->ca : NULL,
+		.cert = daemon->cert[0] != '\0' ? daemon->cert : NULL,
+		.key = daemon->key[0] != '\0' ? daemon->key : NULL,
+	};
+}
+
+static NORETURN void run_broker(const struct broker_options *options, int socket)
+{
+	struct broker *broker = mem_new(sizeof *broker);
+	struct error err;
+
+	broker->socket = socket;
+	broker->options = options;
+	replies_init(&broker->replies);
+	list_init(&broker->boxes);
+	list_init(&broker->images);
+	list_init(&broker->erases);
+	fill_address(broker, options->daemon);
+	hash_agent(broker->agent);
+	if (set_up_process(options, socket, &err) < 0 || loop_new(&broker->loop, &err) < 0 ||
+	    http_new(broker->loop, &broker->address, &broker->http, &err) < 0) {
+		replies_add_failure(&broker->replies, REPLY_READY, 0, &err);
+		(void)replies_flush(&broker->replies, socket);
+		_exit(1);
+	}
+	broker->stop_timer = loop_timer_new(broker->loop, stop_loop, broker);
+	api_send(broker, "GET", NULL, on_version, broker, "/version");
+	loop_run(broker->loop);
+	_exit(0);
+}
+
+int broker_start(const struct broker_options *options, pid_t *pid, int *socket, struct error *err)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return error_sys(err, "make a socket for the broker");
+	*pid = fork();
+	if (*pid == 0)
+		run_broker(options, fds[1]);
+	(void)close(fds[1]);
+	if (*pid < 0) {
+		(void)error_sys(err, "start the broker");
+		(void)close(fds[0]);
+		return -1;
+	}
+	*socket = fds[0];
+	return 0;
+}

@@ -1,0 +1,256 @@
+/* container.c - how a container is made (see internal.h).
+ *
+ * Everything that decides about rights is written here and comes from no request: no capability, no
+ * new privileges, no network, a read-only root, one user. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "engine/docker/internal.h"
+#include "engine/native/cdi/cdi.h"
+
+enum { AGENT_FILES = 16384, PROCESSES = 16384 };
+
+const struct docker_volume docker_volumes[VOLUME_COUNT] = {
+	{ "workspace", SPEC_WORKSPACE },
+	{ "home", SPEC_HOME },
+	{ "tmp", "/tmp" },
+	{ "app", "/app" },
+	{ "artifacts", "/artifacts" },
+};
+
+const char *container_name(const char *id, char out[DOCKER_NAME_SIZE])
+{
+	(void)snprintf(out, DOCKER_NAME_SIZE, DOCKER_PREFIX "%s", id);
+	return out;
+}
+
+const char *volume_name(const char *id, size_t i, char out[DOCKER_NAME_SIZE])
+{
+	(void)snprintf(out, DOCKER_NAME_SIZE, DOCKER_PREFIX "%s-%s", id, docker_volumes[i].name);
+	return out;
+}
+
+json_t *docker_labels(const struct broker *broker, const char *role, const char *id)
+{
+	json_t *labels = json_obj();
+
+	json_set(labels, LABEL_STATE, json_str(broker->options->state));
+	json_set(labels, LABEL_INSTANCE, json_str(broker->options->instance));
+	json_set(labels, LABEL_ROLE, json_str(role));
+	json_set_text(labels, LABEL_SANDBOX, id);
+	return labels;
+}
+
+json_t *volume_json(const struct broker *broker, const struct spec *spec, size_t i)
+{
+	json_t *volume = json_obj(), *options;
+	char name[DOCKER_NAME_SIZE];
+
+	json_set(volume, "Name", json_str(volume_name(spec->id, i, name)));
+	json_set(volume, "Labels", docker_labels(broker, ROLE_VOLUME, spec->id));
+	if (broker->has_quota) {
+		options = json_obj();
+		json_set(options, "size",
+		         json_format("%llu", (unsigned long long)spec->limits.disk));
+		json_set(volume, "DriverOpts", options);
+	}
+	return volume;
+}
+
+json_t *container_limits_json(const struct spec_limits *limits)
+{
+	json_t *all = json_obj();
+
+	json_set(all, "Memory", json_int((json_int_t)limits->memory));
+	json_set(all, "MemorySwap",
+	         json_int((json_int_t)limits->memory + (json_int_t)limits->swap));
+	json_set(all, "NanoCpus", json_int((json_int_t)limits->cpu * 1000000));
+	json_set(all, "PidsLimit", json_int((json_int_t)limits->pids));
+	return all;
+}
+
+static json_t *one_text(const char *text)
+{
+	json_t *list = json_list();
+
+	json_push(list, json_str(text));
+	return list;
+}
+
+static void add_ulimit(json_t *list, const char *name, uint64_t value)
+{
+	json_t *limit = json_obj();
+
+	json_set(limit, "Name", json_str(name));
+	json_set(limit, "Soft", json_int((json_int_t)value));
+	json_set(limit, "Hard", json_int((json_int_t)value));
+	json_push(list, limit);
+}
+
+static void add_mount(json_t *list, const char *type, const char *source, const char *target,
+                      bool is_read_only)
+{
+	json_t *mount = json_obj();
+
+	json_set(mount, "Type", json_str(type));
+	json_set(mount, "Source", json_str(source));
+	json_set(mount, "Target", json_str(target));
+	if (is_read_only)
+		json_set(mount, "ReadOnly", json_true());
+	json_push(list, mount);
+}
+
+/* A bind mount would lead to the host's sockets and FIFOs in the directory, also if it is
+ * read-only. An overlay does not. Two lower layers without an upper one are read-only. The volume
+ * has no name, so it is removed with the container. Podman cannot make such a volume. */
+static void add_shared_dir(const struct broker *broker, json_t *mounts,
+                           const struct spec_mount *mount)
+{
+	const char *source = broker->options->mounts[mount->source];
+	json_t *volume, *config, *driver, *options;
+
+	if (broker->version.is_podman) {
+		add_mount(mounts, "bind", source, mount->target, true);
+		return;
+	}
+	options = json_obj();
+	json_set(options, "type", json_str("overlay"));
+	json_set(options, "device", json_str("overlay"));
+	json_set(options, "o",
+	         json_format("nosuid,nodev,lowerdir=%s:%s", source, broker->options->empty));
+	driver = json_obj();
+	json_set(driver, "Name", json_str("local"));
+	json_set(driver, "Options", options);
+	config = json_obj();
+	json_set(config, "NoCopy", json_true());
+	json_set(config, "DriverConfig", driver);
+	volume = json_obj();
+	json_set(volume, "Type", json_str("volume"));
+	json_set(volume, "Target", json_str(mount->target));
+	json_set(volume, "VolumeOptions", config);
+	json_push(mounts, volume);
+}
+
+static json_t *mounts_json(const struct broker *broker, const struct spec *spec)
+{
+	json_t *mounts = json_list();
+	char name[DOCKER_NAME_SIZE];
+
+	for (size_t i = 0; i < VOLUME_COUNT; i++)
+		add_mount(mounts, "volume", volume_name(spec->id, i, name),
+		          docker_volumes[i].target, false);
+	for (unsigned i = 0; i < spec->mount_count; i++)
+		add_shared_dir(broker, mounts, &spec->mounts[i]);
+	return mounts;
+}
+
+/* Devices are named as the Container Device Interface does: "nvidia.com/gpu=0". The runtime of
+ * NVIDIA takes the part behind the "=". */
+static int add_gpus(const struct broker *broker, const struct spec *spec, json_t *host,
+                    struct error *err)
+{
+	const struct cdi *gpus = broker->options->gpus;
+	json_t *ids, *request, *requests;
+	bool has_cdi = broker->info.has_cdi;
+
+	if (spec->gpus == 0)
+		return 0;
+	if (!has_cdi && !broker->info.has_nvidia)
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "gpu: this Docker has neither devices of the Container Device "
+		                 "Interface nor the runtime 'nvidia': leave the argument out, or "
+		                 "have the operator set one of them up");
+	ids = json_list();
+	for (size_t i = 0; gpus != NULL && i < gpus->count; i++) {
+		const char *name = gpus->devices[i].name, *last = strrchr(name, '=');
+
+		if ((spec->gpus >> i & 1) != 0)
+			json_push(ids, json_str(has_cdi || last == NULL ? name : last + 1));
+	}
+	request = json_obj();
+	json_set(request, "Driver", json_str(has_cdi ? "cdi" : "nvidia"));
+	json_set(request, "DeviceIDs", ids);
+	if (!has_cdi) {
+		json_t *sets = json_list();
+
+		json_push(sets, one_text("gpu"));
+		json_set(request, "Capabilities", sets);
+	}
+	requests = json_list();
+	json_push(requests, request);
+	json_set(host, "DeviceRequests", requests);
+	return 0;
+}
+
+static json_t *host_config(const struct broker *broker, const struct spec *spec)
+{
+	json_t *host = container_limits_json(&spec->limits), *log = json_obj(),
+	       *restart = json_obj();
+	json_t *ulimits = json_list();
+
+	json_set(host, "CapDrop", one_text("ALL"));
+	json_set(host, "SecurityOpt", one_text("no-new-privileges"));
+	json_set(host, "Privileged", json_false());
+	if (!broker->options->writable_root)
+		json_set(host, "ReadonlyRootfs", json_true());
+	json_set(host, "NetworkMode", json_str("none"));
+	json_set(host, "IpcMode", json_str("private"));
+	if (broker->info.cgroups == 2)
+		json_set(host, "CgroupnsMode", json_str("private"));
+	json_set(log, "Type", json_str("none"));
+	json_set(host, "LogConfig", log);
+	json_set(restart, "Name", json_str("no"));
+	json_set(host, "RestartPolicy", restart);
+	json_set(host, "Init", json_false());
+	/* The number of open files is set for each program; the agent needs more. Docker passes on
+	 * its own limits. Podman sets some that it may not set if it runs in a container itself. */
+	if (broker->version.is_podman) {
+		add_ulimit(ulimits, "nofile", num_max(spec->limits.files, AGENT_FILES));
+		add_ulimit(ulimits, "nproc", num_max(spec->limits.pids, PROCESSES));
+	}
+	add_ulimit(ulimits, "fsize", spec->limits.file_size);
+	add_ulimit(ulimits, "core", 0);
+	json_set(host, "Ulimits", ulimits);
+	json_set(host, "Mounts", mounts_json(broker, spec));
+	json_set_text(host, "Runtime", broker->options->runtime);
+	return host;
+}
+
+int container_json(const struct broker *broker, const struct spec *spec, const char *image,
+                   json_t **ret, struct error *err)
+{
+	json_t *host = host_config(broker, spec), *all, *command = json_list(), *health;
+	static const char *const attached[] = { "OpenStdin",    "StdinOnce",    "AttachStdin",
+		                                "AttachStdout", "AttachStderr", "NetworkDisabled" };
+
+	if (add_gpus(broker, spec, host, err) < 0) {
+		json_decref(host);
+		json_decref(command);
+		return -1;
+	}
+	all = json_obj();
+	json_set(all, "Image", json_str(image));
+	json_set(all, "Hostname", json_str("sandbox"));
+	json_set(all, "User", json_format("%d:%d", SPEC_UID, SPEC_GID));
+	json_set(all, "WorkingDir", json_str(SPEC_WORKSPACE));
+	json_set(all, "Entrypoint", one_text(DOCKER_AGENT_PATH));
+	json_push(command, json_str("stdio"));
+	json_set(all, "Cmd", command);
+	for (size_t i = 0; i < sizeof attached / sizeof attached[0]; i++)
+		json_set(all, attached[i], json_true());
+	json_set(all, "Tty", json_false());
+	/* Podman stops a container before it removes it, and the agent ignores SIGTERM. */
+	json_set(all, "StopSignal", json_str("SIGKILL"));
+	json_set(all, "StopTimeout", json_int(0));
+	/* Podman looks for a timer of systemd even for a check that is none. */
+	if (!broker->version.is_podman) {
+		health = json_obj();
+		json_set(health, "Test", one_text("NONE"));
+		json_set(all, "Healthcheck", health);
+	}
+	json_set(all, "Labels", docker_labels(broker, ROLE_SANDBOX, spec->id));
+	json_set(all, "HostConfig", host);
+	*ret = all;
+	return 0;
+}

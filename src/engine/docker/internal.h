@@ -1,0 +1,185 @@
+/* internal.h - the state of the broker, and what its files call of one another.
+ *
+ *   broker.c       the process: start, requests, end
+ *   api.c          one call of the daemon's API: JSON in, JSON out
+ *   box*.c         one sandbox: image, volumes, container, connection, end
+ *   container.c    how a container is made: the JSON of its creation
+ *   attach.c       the bytes between the server and the agent in a container
+ *   image.c        images: present, pulled, prepared
+ *   prepare.c      the prepared image: an image with the agent and its directories
+ *   passwd.c       the files of users in a prepared image, as an archive
+ *   credentials.c  how to log in to a registry
+ *   volumes.c      the files of sandboxes: erasing, listing
+ *   leftovers.c    containers and images of servers that were killed
+ *   layers.c       the report
+ *
+ * struct broker owns everything. Each operation is a chain of API calls; the struct of the
+ * operation lives from the first call until its last callback. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "engine/docker/answers.h"
+#include "engine/docker/docker.h"
+#include "engine/docker/http/http.h"
+#include "engine/remote/reply_queue.h"
+
+/* Names of what belljar makes in the daemon, and the labels that say whose it is. */
+#define DOCKER_PREFIX       "belljar-"
+#define DOCKER_PREPARED     "belljar-prepared"
+#define DOCKER_AGENT_DIR    ".belljar"
+#define DOCKER_AGENT_PATH   "/" DOCKER_AGENT_DIR "/agent"
+#define LABEL_STATE         "belljar.state"    /* the state directory it belongs to */
+#define LABEL_INSTANCE      "belljar.instance" /* the server that made it */
+#define LABEL_SANDBOX       "belljar.sandbox"  /* the id */
+#define LABEL_ROLE          "belljar.role"
+#define LABEL_AGENT         "belljar.agent" /* which agent a prepared image has */
+#define ROLE_SANDBOX        "sandbox"
+#define ROLE_PREPARE        "prepare"
+#define ROLE_VOLUME         "volume"
+#define DOCKER_DEFAULT_OWN  "belljar-sandbox:latest" /* made by `make image` */
+#define DOCKER_DEFAULT_PULL "python:3"
+
+enum { PREPARED_NAME_SIZE = 96, STOP_MS = 10000 };
+
+struct buf;
+
+struct broker {
+	struct loop *loop;
+	struct http *http;
+	struct http_address address;
+	const struct broker_options *options;
+	int socket;
+	struct loop_watch *watch;
+	struct replies replies;
+	struct docker_version version;
+	struct docker_info info;
+	struct engine_report report;
+	char prefix[16]; /* of every path: "/v1.41" */
+	char agent[20];  /* a hash of the agent's program */
+	bool has_quota;  /* volumes can have a size */
+	struct list boxes, images, erases;
+	uint64_t last_preparation;
+	bool is_stopping;
+	struct loop_timer *stop_timer;
+};
+
+/* --- api.c --- */
+
+/* why NULL: the status is 2xx or 304, and answer may be NULL. Otherwise status is that of the
+ * refusal and *why its text, or 0 if the daemon did not answer. */
+typedef void api_fn(void *ctx, int status, const json_t *answer, const struct error *why);
+
+/* Takes over the body, which may be NULL. */
+void api_send(struct broker *broker, const char *method, json_t *body, api_fn *done, void *ctx,
+              const char *fmt, ...) PRINTF_LIKE(6, 7);
+/* Uploads an archive. */
+void api_upload(struct broker *broker, struct view archive, api_fn *done, void *ctx,
+                const char *fmt, ...) PRINTF_LIKE(5, 6);
+/* Encodes a text for a query, the caller frees. */
+char *api_encode(const char *text) RETURNS_NONNULL;
+/* Reads the answer of a call that was made without api_send(). */
+void api_decode(int status, struct view body, const struct error *why, api_fn *done, void *ctx);
+
+/* --- attach.c --- */
+
+struct attach;
+struct attach_events {
+	void (*open)(void *ctx); /* the container may be started */
+	/* The last event: the connection failed, or the container has ended. */
+	void (*end)(void *ctx, const struct error *why);
+};
+/* Connects one end of a socket pair to the container; `channel` is the other end, the caller's. */
+MUST_CHECK int attach_open(struct broker *broker, const char *container,
+                           const struct attach_events *events, void *ctx, int *channel,
+                           struct attach **ret, struct error *err);
+/* The text on the agent's standard error, as one line. */
+const char *attach_last_words(struct attach *attach);
+/* The broker's end of the socket pair, which the caller owns from now on. */
+int attach_take_fd(struct attach *attach);
+struct attach *attach_free(struct attach *attach);
+
+/* --- container.c --- */
+
+enum { VOLUME_COUNT = 5 };
+extern const struct docker_volume {
+	const char *name, *target;
+} docker_volumes[VOLUME_COUNT]; /* the first is the workspace */
+
+enum { DOCKER_NAME_SIZE = SPEC_ID_LEN + 40 };
+const char *container_name(const char *id, char out[DOCKER_NAME_SIZE]);
+const char *volume_name(const char *id, size_t i, char out[DOCKER_NAME_SIZE]);
+json_t *docker_labels(const struct broker *broker, const char *role, const char *id);
+json_t *volume_json(const struct broker *broker, const struct spec *spec, size_t i);
+/* Fails if the daemon has no device that the spec asks for. */
+MUST_CHECK int container_json(const struct broker *broker, const struct spec *spec,
+                              const char *image, json_t **ret, struct error *err);
+json_t *container_limits_json(const struct spec_limits *limits);
+
+/* --- image.c, prepare.c, passwd.c --- */
+
+struct prepared_image {
+	char name[PREPARED_NAME_SIZE];
+	char path[ENGINE_PATH_SIZE]; /* PATH of the image's environment; "" */
+};
+typedef void image_fn(void *ctx, const struct prepared_image *image, const struct error *why);
+/* Finds, pulls and prepares an image; "" is the default one. `progress` may be called before. */
+void image_get(struct broker *broker, const char *name,
+               void (*progress)(void *ctx, const struct engine_progress *progress), image_fn *done,
+               void *ctx);
+/* The daemon no longer has the prepared image: the next image_get() makes it again. */
+void image_forget(struct broker *broker, const char *name);
+void images_done(struct broker *broker);
+/* Whether the server may have an image pulled. */
+bool image_may_be_pulled(const struct broker_options *options, const char *name);
+
+typedef void prepare_fn(void *ctx, const struct error *why);
+/* Makes the image `name` out of the image `id`. */
+void prepare_image(struct broker *broker, const char *id, const char *name, prepare_fn *done,
+                   void *ctx);
+
+/* The archive of a prepared image. `passwd` and `group` are the image's own files, or empty. */
+MUST_CHECK int prepare_archive(struct view agent, struct view passwd, struct view group,
+                               struct buf *out, struct error *err);
+/* Takes the first file out of an archive. False: there is none. */
+MUST_CHECK bool prepare_read_file(struct view archive, struct view *ret);
+
+/* --- credentials.c --- */
+
+/* The registry of an image's name: "host:port", or `usual` if it names none. */
+const char *credentials_registry(const char *image, const char *usual,
+                                 char out[SPEC_IMAGE_MAX + 1]);
+typedef void credentials_fn(void *ctx, const char *header, const struct error *why);
+/* Finds the line "X-Registry-Auth: ..." for the image; header NULL: none is known. */
+void credentials_get(struct broker *broker, const char *image, credentials_fn *done, void *ctx);
+
+/* --- box.c --- */
+
+void box_start(struct broker *broker, const struct engine_request *request);
+void box_kill(struct broker *broker, uint64_t number);
+void box_limit(struct broker *broker, const struct engine_request *request);
+/* True: a box with this id is ending or awake, and the erasing follows its end. */
+bool box_defer_erase(struct broker *broker, const char *id, uint64_t number);
+void box_kill_all(struct broker *broker);
+
+/* --- volumes.c --- */
+
+void volumes_erase(struct broker *broker, const char *id, uint64_t number);
+void volumes_list(struct broker *broker, uint64_t number);
+
+/* --- leftovers.c --- */
+
+typedef void leftovers_fn(void *ctx, const struct error *why);
+void leftovers_remove(struct broker *broker, leftovers_fn *done, void *ctx);
+
+/* --- layers.c --- */
+
+void layers_fill(const struct broker *broker, struct engine_report *ret);
+
+/* --- broker.c --- */
+
+void broker_flush(struct broker *broker);
+void broker_check_stopped(struct broker *broker);

@@ -1,0 +1,97 @@
+/* leftovers.c - containers of servers that were killed, and prepared images with another agent (see
+ * internal.h). Whatever fails here is tried again by the next start. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "engine/docker/internal.h"
+
+struct sweep {
+	struct broker *broker;
+	size_t left; /* calls without an answer */
+	leftovers_fn *done;
+	void *ctx;
+};
+
+static void finish_call(struct sweep *sweep)
+{
+	if (--sweep->left != 0)
+		return;
+	sweep->done(sweep->ctx, NULL);
+	free(sweep);
+}
+
+static void on_removed(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	(void)answer;
+	if (why != NULL && status != 404 && status != 409)
+		log_warning("what a killed server left in Docker is not removed: %s", why->msg);
+	finish_call(ctx);
+}
+
+static void on_containers(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct sweep *sweep = ctx;
+	const struct broker_options *options = sweep->broker->options;
+	const json_t *container;
+	char id[DOCKER_ID_MAX];
+	struct error err;
+	size_t i;
+
+	(void)status;
+	if (why != NULL)
+		log_warning("containers of killed servers are not looked for: %s", why->msg);
+	json_array_foreach (answer, i, container) {
+		const char *instance = json_text(json_object_get(container, "Labels"),
+		                                 LABEL_INSTANCE);
+
+		if (answer_id(container, id, &err) < 0 || instance == NULL ||
+		    strcmp(instance, options->instance) == 0 ||
+		    options->is_alive(options->ctx, instance))
+			continue;
+		sweep->left++;
+		api_send(sweep->broker, "DELETE", NULL, on_removed, sweep,
+		         "/containers/%s?force=1&v=1", id);
+	}
+	finish_call(sweep);
+}
+
+/* The daemon refuses to remove an image that a container uses. */
+static void on_images(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct sweep *sweep = ctx;
+	const json_t *image;
+	char id[DOCKER_ID_MAX];
+	struct error err;
+	size_t i;
+
+	(void)status;
+	(void)why;
+	json_array_foreach (answer, i, image) {
+		const char *agent = json_text(json_object_get(image, "Labels"), LABEL_AGENT);
+
+		if (answer_id(image, id, &err) < 0 || agent == NULL ||
+		    strcmp(agent, sweep->broker->agent) == 0)
+			continue;
+		sweep->left++;
+		api_send(sweep->broker, "DELETE", NULL, on_removed, sweep, "/images/%s", id);
+	}
+	finish_call(sweep);
+}
+
+void leftovers_remove(struct broker *broker, leftovers_fn *done, void *ctx)
+{
+	struct sweep *sweep = mem_new(sizeof *sweep);
+	char *filter = mem_format("{\"label\":[\"" LABEL_STATE "=%s\"]}", broker->options->state);
+	char *encoded = api_encode(filter);
+	char *images = api_encode("{\"label\":[\"" LABEL_AGENT "\"]}");
+
+	*sweep = (struct sweep){ .broker = broker, .left = 2, .done = done, .ctx = ctx };
+	api_send(broker, "GET", NULL, on_containers, sweep, "/containers/json?all=1&filters=%s",
+	         encoded);
+	api_send(broker, "GET", NULL, on_images, sweep, "/images/json?filters=%s", images);
+	free(images);
+	free(encoded);
+	free(filter);
+}

@@ -1,0 +1,167 @@
+/* volumes.c - the files of sandboxes: erasing and listing them (see internal.h). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "engine/docker/internal.h"
+
+/* --- erasing --- */
+
+struct erase {
+	struct list node;
+	struct broker *broker;
+	char id[SPEC_ID_LEN + 1];
+	uint64_t number;
+	size_t left; /* volumes without an answer */
+	bool failed;
+	struct error why;
+};
+
+static void finish_erase(struct erase *erase)
+{
+	struct broker *broker = erase->broker;
+	const struct engine_reply reply = { .kind = REPLY_ERASED,
+		                            .number = erase->number,
+		                            .failed = erase->failed,
+		                            .err = erase->why };
+
+	replies_add(&broker->replies, &reply);
+	list_remove(&erase->node);
+	free(erase);
+	broker_flush(broker);
+	broker_check_stopped(broker);
+}
+
+static void fail_erase(struct erase *erase, const struct error *why)
+{
+	if (!erase->failed) {
+		erase->failed = true;
+		erase->why = *why;
+	}
+}
+
+static void on_volume_removed(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct erase *erase = ctx;
+
+	(void)answer;
+	if (why != NULL && status != 404)
+		fail_erase(erase, why);
+	if (--erase->left == 0)
+		finish_erase(erase);
+}
+
+static void remove_volumes(struct erase *erase)
+{
+	char name[DOCKER_NAME_SIZE];
+
+	erase->left = VOLUME_COUNT;
+	for (size_t i = 0; i < VOLUME_COUNT; i++)
+		api_send(erase->broker, "DELETE", NULL, on_volume_removed, erase, "/volumes/%s",
+		         volume_name(erase->id, i, name));
+}
+
+static void on_container_removed(void *ctx, int status, const json_t *answer,
+                                 const struct error *why)
+{
+	struct erase *erase = ctx;
+
+	(void)answer;
+	if (why != NULL && status != 404) {
+		fail_erase(erase, why);
+		finish_erase(erase);
+	} else
+		remove_volumes(erase);
+}
+
+/* A sandbox without a row may be the prepared one of another server that is alive. */
+static void on_container(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct erase *erase = ctx;
+	const struct broker_options *options = erase->broker->options;
+	struct docker_container container;
+	struct error err;
+
+	if (why != NULL && status == 404) {
+		remove_volumes(erase);
+		return;
+	}
+	if (why == NULL && answer_container(answer, &container, &err) < 0)
+		why = &err;
+	if (why == NULL && strcmp(container.instance, options->instance) != 0 &&
+	    options->is_alive(options->ctx, container.instance)) {
+		(void)error_set(&err, ERR_INVALID, "sandbox %s is in use by another server",
+		                erase->id);
+		err.errnum = EBUSY;
+		why = &err;
+	}
+	if (why != NULL) {
+		fail_erase(erase, why);
+		finish_erase(erase);
+		return;
+	}
+	api_send(erase->broker, "DELETE", NULL, on_container_removed, erase,
+	         "/containers/%s?force=1&v=1", container.id);
+}
+
+void volumes_erase(struct broker *broker, const char *id, uint64_t number)
+{
+	struct erase *erase = mem_new(sizeof *erase);
+	char name[DOCKER_NAME_SIZE];
+
+	erase->broker = broker;
+	erase->number = number;
+	memcpy(erase->id, id, sizeof erase->id);
+	list_add(&broker->erases, &erase->node);
+	api_send(broker, "GET", NULL, on_container, erase, "/containers/%s/json",
+	         container_name(id, name));
+}
+
+/* --- listing --- */
+
+struct listing {
+	struct broker *broker;
+	uint64_t number;
+};
+
+/* The NULL that ends a list does not come if the list is incomplete: the server then removes
+ * nothing. Ids may occur several times, once for each volume. */
+static void on_volumes(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct listing *listing = ctx;
+	const json_t *volume;
+	size_t i;
+
+	(void)status;
+	json_array_foreach (json_object_get(answer, "Volumes"), i, volume) {
+		const char *id = json_text(json_object_get(volume, "Labels"), LABEL_SANDBOX);
+		const char *name = json_text(volume, "Name");
+		struct engine_reply reply = { .kind = REPLY_LISTED, .number = listing->number };
+		char workspace[DOCKER_NAME_SIZE];
+
+		if (id == NULL || name == NULL || !spec_is_id(id) ||
+		    strcmp(volume_name(id, 0, workspace), name) != 0)
+			continue;
+		memcpy(reply.id, id, sizeof reply.id);
+		replies_add(&listing->broker->replies, &reply);
+	}
+	if (why == NULL)
+		replies_add(
+		        &listing->broker->replies,
+		        &(struct engine_reply){ .kind = REPLY_LISTED, .number = listing->number });
+	broker_flush(listing->broker);
+	free(listing);
+}
+
+void volumes_list(struct broker *broker, uint64_t number)
+{
+	struct listing *listing = mem_new(sizeof *listing);
+	char *filter = mem_format("{\"label\":[\"" LABEL_STATE "=%s\"]}", broker->options->state);
+	char *encoded = api_encode(filter);
+
+	*listing = (struct listing){ broker, number };
+	api_send(broker, "GET", NULL, on_volumes, listing, "/volumes?filters=%s", encoded);
+	free(encoded);
+	free(filter);
+}
