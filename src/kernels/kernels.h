@@ -2,8 +2,9 @@
  *
  * A kernel is the interpreter's side of the protocol in sandbox/interpreter/kernel_wire.h. The
  * interpreter is started with a short loader on its command line. The loader reads the BOOT frame
- * from descriptor 3 and runs the text in it, so `ps` shows the loader and not the kernel. The
- * Python kernel is carried as compiled code too (scripts/compile-kernel.py). */
+ * from descriptor 3 and runs the text in it, so `ps` shows the loader and not the kernel. BOOT has
+ * the Python kernel as compiled code (scripts/compile-kernel.py); a Python with another byte code
+ * asks for the text. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,25 +16,38 @@ struct kernel_program {
 	const char *host;            /* the row whose program runs the kernel; NULL: the same */
 	const char *const *options;  /* the loader, behind the interpreter's path; ends in NULL */
 	const char *text, *text_end; /* from X_image.S; see kernel_source() */
+	const char *source, *source_end; /* the same as text, if the kernel may ask for it */
 	/* Text in front of the kernel in the BOOT frame of a process that is to run cells. */
 	const char *session_prefix;
+	/* Python statements in front of the kernel in the BOOT frame of a process for fresh runs,
+	 * behind `former = 'NAMES'`, which says what earlier runs have assigned. NULL: neither. */
+	const char *fresh_prefix;
 	/* Prefixes of environment variables that the interpreter reads only when it starts. A run
 	 * that sets one of them cannot use a waiting interpreter. Ends in NULL. */
 	const char *const *startup_env;
 	/* The waiting process forks a child for each fresh run and serves the next one after it
 	 * (Python). Otherwise the waiting process becomes the run and exits with it (Node). */
 	bool is_reusable;
+	/* The kernel for a fresh run that finds no waiting process: the new process gets RUN right
+	 * behind BOOT and becomes the run. NULL: this one. `waiting` leads back. */
+	const struct kernel_program *once, *waiting;
+	bool limits_data;     /* raises an error when memory is short; others do not recover */
 	bool runs_cells_only; /* a fresh run is a program of its own, as for any other language */
 };
 
-extern const struct kernel_program kernel_python, kernel_node, kernel_typescript, kernel_bash,
-        kernel_ruby, kernel_r;
+extern const struct kernel_program kernel_python, kernel_python_once, kernel_node,
+        kernel_typescript, kernel_bash, kernel_ruby, kernel_r;
 
 /* The text for the BOOT frame, behind the prefix. */
 static inline struct view kernel_source(const struct kernel_program *program)
 {
 	return (struct view){ program->text, (size_t)(program->text_end - program->text) };
 }
+
+/* packages_python.py and packages_node.js: programs that install packages. */
+extern const char packages_python_text[], packages_node_text[];
+/* python_needs.py: tells which packages a command needs. */
+extern const char python_needs_text[];
 
 extern const char java_snippets_text[]; /* java_snippets.java, the program that runs snippets */
 

@@ -66,7 +66,9 @@
 	function inspect_value(value) {
 		try {
 			clean_error(value);
-			return clean_stack(util.inspect(value));
+			const text = clean_stack(util.inspect(value));
+			// Node puts an error that has no stack, of a kernel's function for example, in brackets.
+			return util.types.isNativeError(value) && /^\[[^\n]*\]$/.test(text) ? text.slice(1, -1) : text;
 		} catch (error) {
 			return `(a value that cannot be shown: ${error?.message})`;
 		}

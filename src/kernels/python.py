@@ -9,10 +9,11 @@
 #     finally: on_exit()
 #
 # start_kernel() returns only in a process that is to run the user's code, with pieces of code and
-# their namespace. A process serves either fresh runs (FRESH and RUN are python_fresh.py and
-# python_run.py) or, with "session = True" in front of this text, the cells of one session (SESSION
-# is python_session.py). This file has what both need. The other parts, in the folder notebook, are
-# compiled or loaded by part() when they are first used. Python 3.7 and later.
+# their namespace. A process serves fresh runs (FRESH and RUN are python_fresh.py and python_run.py);
+# or it becomes one fresh run, with "once = True" in front of this text (ONCE is python_once.py); or,
+# with "session = True", it runs the cells of one session (SESSION is python_session.py). This file
+# has what all need. The other parts, in the folder notebook, are compiled or loaded by part() when
+# they are first used. Python 3.7 and later.
 import io
 import os
 import sys
@@ -23,6 +24,8 @@ first_main = sys.modules['__main__']
 first_sigint = _signal.getsignal(_signal.SIGINT)
 imports = None  # the ImportWatch of a process that runs code
 screen = None  # its session, or its fresh run: shows values
+# What earlier runs assigned at their top level, for a hint. The server tells the names that it knows.
+former_names = set(globals().get('former', '').split())
 
 # --- frames ---
 
@@ -41,6 +44,8 @@ def receive_bytes(count):
 
 
 def receive_frame():
+    if kept:
+        return kept.pop(0)  # the loader has read it in front of the text of the kernel
     header = receive_bytes(5)
     return header[:1], receive_bytes(int.from_bytes(header[1:], 'little'))
 
@@ -89,13 +94,13 @@ def send_ready():
     write_all(3, encode_frame(b'r', '%d.%d.%d' % sys.version_info[:3]))
 
 
-def wait_until_read(ioctl, sleep):
-    """Waits until the agent has read all that was written to descriptor 3, for about 0.3 seconds at
+def wait_until_read(ioctl, sleep, fd=3):
+    """Waits until the agent has read all that was written to its socket, for about 0.3 seconds at
     most. The agent sends the output that waits in the pipes before it reads a display, and what is
     printed after this wait comes behind the display."""
     try:
         for turn in range(300):
-            if ioctl(3, TIOCOUTQ, bytes(4)) == bytes(4):
+            if ioctl(fd, TIOCOUTQ, bytes(4)) == bytes(4):
                 return
             sleep(0.00005 if turn < 20 else 0.001)
     except OSError:
@@ -422,9 +427,10 @@ def watch_imports(user):
 
 def start_kernel():
     if 'session' not in globals():
-        exec(compiled(FRESH), globals())
         exec(compiled(RUN), globals())
-        return serve_runs()
+        is_once = 'once' in globals()
+        exec(compiled(ONCE if is_once else FRESH), globals())
+        return become_only_run() if is_once else serve_runs()
     sys.path[:] = filter(None, sys.path)  # SESSION must not import the user's traceback.py
     exec(compiled(SESSION), globals())
     sys.path.insert(0, '')
@@ -451,7 +457,7 @@ def on_error():
 def hint_at_session(error):
     """Says why a name is missing that an earlier run has assigned."""
     name = (str(error).split("'") + [''])[1]
-    if name in globals().get('former_names', ()):
+    if name in former_names:
         print("note: an earlier run set '%s', but each run starts anew; give all of them the same "
               '`session` to keep variables' % name, file=sys.stderr)
 

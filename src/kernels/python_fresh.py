@@ -26,20 +26,16 @@ RUN_SIGNALS = (_signal.SIGTERM, _signal.SIGHUP) + WAKE_SIGNALS
 FRAME_BYTES = 512 * 1024  # of one display
 zygote = os.getpid()
 is_reaper = False
-former_names = set()  # what earlier runs assigned at their top level, for a hint
 
 # --- the zygote ---
 
 
 def serve_runs():
     """Returns only in the process of a run, with its code and namespace."""
-    _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+    prepare_process()
     _signal.pthread_sigmask(_signal.SIG_BLOCK, RUN_SIGNALS)
-    remove_loader_traces()
     unprotect = protect_memory()
     compile_tree(WARM_UP, 'a')  # makes the classes of syntax trees
-    if hasattr(sys.stdout, 'reconfigure'):
-        sys.stdout.reconfigure(line_buffering=True)  # in order with what other programs print
     gc, resource, objects = import_hidden('gc'), None, None
     while True:
         try:
@@ -62,7 +58,8 @@ def serve_runs():
     if objects is None:
         objects = [] if is_run_sent() else freeze_objects(gc)
     touch_pages(objects)
-    return become_run(report_end, unprotect)
+    os.setsid()
+    return become_run(ReportWriter(report_end, unprotect))
 
 
 def protect_memory():
@@ -78,13 +75,6 @@ def protect_memory():
     prctl(SET_DUMPABLE, 0)
     is_reaper = prctl(SET_CHILD_SUBREAPER, 1) == 0
     return lambda: prctl(SET_DUMPABLE, was)
-
-
-def remove_loader_traces():
-    """Python 3.13 and later import linecache for -c, to keep its lines; for a file they do not."""
-    if sys.version_info >= (3, 13) and next(reversed(sys.modules)) == 'linecache':
-        del sys.modules['linecache']
-    sys.path_importer_cache.pop(home, None)
 
 
 def is_run_sent():
@@ -117,6 +107,30 @@ class Report:
             self.text = read_and_close(self.fd, 8192)
             self.directory, _, self.names = self.text[1:].partition(b'\0')
         return self
+
+
+class ReportWriter:
+    """The run's end of that pipe. The first byte says that RUN came."""
+
+    def __init__(self, fd, unprotect):
+        self.fd, self.unprotect = fd, unprotect
+
+    def open(self):
+        os.close(3)
+        self.unprotect()
+        os.write(self.fd, b'+')
+
+    def tell_directory(self, path):
+        os.write(self.fd, os.fsencode(path))
+
+    def tell_names(self, names):
+        os.write(self.fd, b'\0' + names)
+
+    def close(self):
+        os.close(self.fd)
+
+    def displays(self, run, directory):
+        return DisplayFiles(run, directory)
 
 
 def wait_for_run(child, report, resource):
@@ -383,3 +397,28 @@ def remove_directory(directory):
             os.rmdir(path)
         except OSError:
             pass
+
+
+class DisplayFiles(Displays):
+    """Passes what a fresh run displays to the zygote, which has the socket: each display is a file,
+    and a signal tells the zygote to take it. The names of the files sort by time, because processes
+    that the run forks may display as well."""
+
+    def __init__(self, run, directory):
+        super().__init__(run.pixels, run.bytes)
+        self.path = directory + '/shown-%020d-%d'
+
+    def send(self, frame):
+        clock = import_hidden('time')
+        path = self.path % (clock.monotonic() * 1e9, os.getpid())
+        try:
+            write_file(path + '+', frame)
+            os.rename(path + '+', path)
+            os.kill(zygote, DISPLAY_SIGNAL)
+        except OSError as error:
+            print('belljar: a value cannot be shown: %s' % error, file=sys.stderr)
+            return
+        for turn in range(400):  # 0.4 seconds at most, for the order; the display is not lost
+            if not os.path.lexists(path):
+                break
+            clock.sleep(0.00005 if turn < 20 else 0.001)

@@ -1,10 +1,10 @@
 /* python_image.S - Python programs: the loader for the command line; the kernel for BOOT; and the
- * program of tool_help. BOOT has the rest of a line, which may be a session's prefix, the kernel as
- * compiled code (scripts/compile-kernel.py), and the kernel as text: python.py and behind it, as
- * strings, the parts that not every process needs. */
+ * program of tool_help. BOOT has the rest of a line, which may be a prefix, and the kernel as
+ * compiled code (scripts/compile-kernel.py). A second BOOT, for a Python with another byte code, has
+ * the kernel as text: python.py and behind it, as strings, the parts that not every process needs. */
 	.section .rodata, "a", %progbits
-	.global kernel_python_loader, kernel_python_boot, kernel_python_end
-	.hidden kernel_python_loader, kernel_python_boot, kernel_python_end
+	.global kernel_python_loader, kernel_python_boot, kernel_python_text, kernel_python_end
+	.hidden kernel_python_loader, kernel_python_boot, kernel_python_text, kernel_python_end
 	.global python_modules_text, python_modules_end
 	.hidden python_modules_text, python_modules_end
 kernel_python_loader:
@@ -19,6 +19,8 @@ kernel_python_text:
 	.incbin "src/kernels/python_fresh.py"
 	.ascii "'''\nRUN = r'''"
 	.incbin "src/kernels/python_run.py"
+	.ascii "'''\nONCE = r'''"
+	.incbin "src/kernels/python_once.py"
 	.ascii "'''\nSESSION = r'''"
 	.incbin "src/kernels/python_session.py"
 	.ascii "'''\nRICH = r'''"

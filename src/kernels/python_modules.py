@@ -7,6 +7,7 @@
 # The program prints one JSON object of at most BYTES bytes:
 #
 #     {"modules": [{name, summary}], "total": N}                        without MODULE
+#     {"functions": [{name, kind, signature, doc}], "total": N}         MODULE empty, FUNCTION "*"
 #     {"doc", "functions": [{name, kind, signature, decorators, doc}], "total": N}
 #     {"problem": "line 3: ..."}                                        the source is not Python
 #     {"missing": "module"}, {"missing": "function", "nearest": "area" or null}
@@ -271,9 +272,28 @@ def list_modules(directory, room):
     return {'modules': fit_records(records, room - 100), 'total': len(found)}
 
 
+def list_functions(directory, room):
+    """The functions and classes of all modules, as "module.function"."""
+    items, left = [], SUMMARIES_MAX
+    for module, path in sorted(module_files(directory))[:MODULES_MAX]:
+        try:
+            text = read_source(path) if left > 0 else ''
+            left -= len(text)
+            lines = Lines(text)
+            for name, node in definitions(ast.parse(text).body):
+                if is_public(name) and '.' not in name and len(items) < ITEMS_MAX:
+                    items.append(describe_definition(module + '.' + name, node, lines, False))
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError,
+                tokenize.TokenError):
+            pass  # a module that cannot be parsed has no functions to list
+    return {'functions': fit_records(items, room - 100), 'total': len(items)}
+
+
 def main(directory, module, function, room):
     room = int(room)
-    if module:
+    if not module and function == '*':
+        answer = list_functions(directory, room)
+    elif module:
         answer = module_help(directory, module, function, room)
     else:
         answer = list_modules(directory, room)

@@ -1,8 +1,21 @@
 # python_run.py - the process of a fresh run: compiles the code, and shows the value of its last
-# expression. Part of python.py, executed in the same namespace, in the zygote.
+# expression. Part of python.py, executed in the same namespace, in the zygote or in a process that
+# runs code once.
 ONLY_AST, ALLOW_AWAIT = 0x400, 0x2000  # ast.PyCF_ONLY_AST, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 TREE_BYTES = 4096  # for longer code compile_text() is faster
 NAMES_MAX, NAMES_BYTES = 200, 4096
+
+
+def prepare_process():
+    """Removes what `python3 main.py` does not show its code. Python 3.13 and later import linecache
+    for -c, to keep its lines; for a file they do not. Lines of output are written at once, in order
+    with what other programs print."""
+    _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+    if sys.version_info >= (3, 13) and next(reversed(sys.modules)) == 'linecache':
+        del sys.modules['linecache']
+    sys.path_importer_cache.pop(home, None)
+    if hasattr(sys.stdout, 'reconfigure'):
+        sys.stdout.reconfigure(line_buffering=True)
 
 
 def touch_pages(objects):
@@ -18,17 +31,14 @@ def touch_pages(objects):
 WARM_UP = "import a\ndef f(b, *c):\n    return [b for b in c if 'd' % b]\nf(1)\n"
 
 
-def become_run(report, unprotect):
-    """Waits for RUN. Returns the code to execute and its namespace. The first byte of the report
-    says that RUN came; the directory of the code follows."""
-    os.setsid()
+def become_run(report):
+    """Waits for RUN. Returns the code to execute and its namespace. The report is told where the code
+    is saved and which names it assigns."""
     kind, body = receive_frame()
     if kind != b'R':
         os._exit(1)
     run = Run(body)
-    os.close(3)
-    unprotect()
-    os.write(report, b'+')
+    report.open()
     path = os.path.join(home, run.name, 'main.py')
     codes = None
     try:
@@ -36,7 +46,7 @@ def become_run(report, unprotect):
         try:
             compile_code = compile_tree if len(run.code) <= TREE_BYTES else compile_text
             codes, names = compile_code(run.code, path)
-            os.write(report, b'\0' + ' '.join(names).encode()[:NAMES_BYTES])
+            report.tell_names(' '.join(names).encode()[:NAMES_BYTES])
         except Exception:
             pass  # the code is compiled again below
         add_user_site()
@@ -48,12 +58,12 @@ def become_run(report, unprotect):
         # SystemExit with a text prints it to stderr and exits with 1.
         raise SystemExit('belljar: cannot start: %s' % error) from None
     finally:
-        os.close(report)
+        report.close()
     sys.argv = [path] + run.args
     if hasattr(sys, 'orig_argv'):
         sys.orig_argv = sys.orig_argv[:1] + sys.argv
     namespace = new_main(path).__dict__
-    watch_imports(FreshRun(run, path))
+    watch_imports(FreshRun(run, path, report.displays(run, os.path.dirname(path))))
     _signal.signal(_signal.SIGINT, first_sigint)
     return [(code, namespace) for code in codes or compile_other(run.code, path)]
 
@@ -156,7 +166,7 @@ def compile_other(code, path):
 def write_code(path, code, report):
     directory = os.path.dirname(path)
     os.mkdir(directory, 0o700)
-    os.write(report, os.fsencode(directory))
+    report.tell_directory(directory)
     write_file(path, code)
 
 
@@ -174,8 +184,8 @@ class FreshRun:
     number = 1
     is_async = False  # the code awaits outside of a function
 
-    def __init__(self, run, path):
-        self.out = DisplayFiles(run, os.path.dirname(path))
+    def __init__(self, run, path, out):
+        self.out = out
         self.path, self.pid = path, os.getpid()
         self.inputs = ['', run.code.decode('utf-8', 'replace')]
         self.loop = None
@@ -214,28 +224,3 @@ def end_code(value):
         show_value(value)
     else:
         sys.displayhook(value)
-
-
-class DisplayFiles(Displays):
-    """Passes what a fresh run displays to the zygote, which has the socket: each display is a file,
-    and a signal tells the zygote to take it. The names of the files sort by time, because processes
-    that the run forks may display as well."""
-
-    def __init__(self, run, directory):
-        super().__init__(run.pixels, run.bytes)
-        self.path = directory + '/shown-%020d-%d'
-
-    def send(self, frame):
-        clock = import_hidden('time')
-        path = self.path % (clock.monotonic() * 1e9, os.getpid())
-        try:
-            write_file(path + '+', frame)
-            os.rename(path + '+', path)
-            os.kill(zygote, DISPLAY_SIGNAL)
-        except OSError as error:
-            print('belljar: a value cannot be shown: %s' % error, file=sys.stderr)
-            return
-        for turn in range(400):  # 0.4 seconds at most, for the order; the display is not lost
-            if not os.path.lexists(path):
-                break
-            clock.sleep(0.00005 if turn < 20 else 0.001)

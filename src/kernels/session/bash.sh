@@ -14,13 +14,15 @@
 # on. Descriptors, working directory, limits and children belong to the process and stay. A trap of
 # EXIT that a cell sets itself ends the session.
 #
-# Functions of the kernel run with options, IFS and locale of their own, and call builtins that a
-# cell may have replaced by functions as `builtin NAME`. Bash 4.4 and later.
+# Functions of the kernel run with options, IFS and locale of their own, and call all builtins, which
+# a cell may have replaced by functions, as `builtin NAME`; only functions named `builtin` or `command` are fatal.
+# `builtin local` splits the values of its variables, and the redirections of `builtin exec` do not
+# last: hence `command exec`. Bash 4.4 and later.
 #
 # shellcheck shell=bash
 # shellcheck disable=SC2016 # commands for the next shell
 # shellcheck disable=SC2034,SC2154 # the loader and the trap of EXIT set and use variables
-exec {__belljar_out}>&1 {__belljar_err}>&2 # for marks: cells may redirect 1 and 2
+command exec {__belljar_out}>&1 {__belljar_err}>&2 # for marks: cells may redirect 1 and 2
 __belljar_is_running=0
 __belljar_is_interrupted=0 # SIGINT came before the cell began
 __belljar_had_stdin=0 # descriptor 0 is the input of the last cell
@@ -32,7 +34,7 @@ builtin shopt -s expand_aliases
 
 # Sends a message. Its fields are numbers and short words.
 __belljar_send() {
-	local LC_ALL=C field size=0 text='' head
+	builtin local LC_ALL=C field size=0 text='' head
 	for field in "${@:2}"; do
 		builtin printf -v head '\\x%02x\\x00\\x00\\x00%s' "${#field}" "$field"
 		text+=$head
@@ -55,7 +57,7 @@ __belljar_take_text() {
 
 # Reads a list into the array __belljar_list.
 __belljar_take_list() {
-	local count item
+	builtin local count item
 	__belljar_list=()
 	__belljar_take_text count
 	while ((count-- > 0)); do
@@ -66,7 +68,7 @@ __belljar_take_list() {
 
 # Prints what was taken.
 __belljar_print() {
-	local last=$((${#__belljar_taken[@]} - 1))
+	builtin local last="$((${#__belljar_taken[@]} - 1))"
 	((last == 0)) || builtin printf '%s\0' "${__belljar_taken[@]:0:last}"
 	builtin printf %s "${__belljar_taken[last]}"
 }
@@ -74,9 +76,9 @@ __belljar_print() {
 # Makes what was taken the standard input, if the cell has one.
 __belljar_set_stdin() {
 	if (($1)); then
-		exec < <(__belljar_print)
+		command exec < <(__belljar_print)
 	elif ((__belljar_had_stdin)); then
-		exec </dev/null
+		command exec </dev/null
 	fi
 	__belljar_had_stdin=$1
 }
@@ -105,7 +107,7 @@ __belljar_restore_env() {
 
 # Reads a RUN message, and the code into __belljar_code.
 __belljar_take_cell() {
-	local word cwd code args='' has_stdin
+	builtin local word cwd code args='' has_stdin
 	__belljar_take_text word # "cell"
 	__belljar_take_text word # the name of the cell
 	__belljar_take_text cwd
@@ -119,16 +121,16 @@ __belljar_take_cell() {
 	((${#__belljar_list[@]} == 0)) || builtin printf -v args ' %q' "${__belljar_list[@]}"
 	__belljar_take_list
 	__belljar_set_env "${__belljar_list[@]}"
-	[[ -z $cwd ]] || builtin cd -- "$cwd" || code='return 1'
+	[[ -z $cwd ]] || builtin cd -- "$cwd" || code='builtin return 1'
 	# In a function `set` would change its own arguments, and the kernel's options.
-	__belljar_code="${__belljar_set:+set -$__belljar_set; }${args:+set --$args; }$code"
+	__belljar_code="${__belljar_set:+builtin set -$__belljar_set; }${args:+builtin set --$args; }$code"
 }
 
 # Serves the server until it sends a cell, and sets $? to the status of the last one.
 __belljar_next() {
-	local - IFS=$' \t\n' type
+	builtin local - IFS=$' \t\n' type
 	builtin set +uf
-	while :; do
+	while ((1)); do
 		__belljar_take 1
 		type=${__belljar_taken[0]}
 		__belljar_length
@@ -139,10 +141,10 @@ __belljar_next() {
 		__belljar_is_interrupted=0 # the signal was for the cell whose end is marked
 	done
 	__belljar_take_cell
-	((__belljar_is_interrupted == 0)) || __belljar_code='return 130'
+	((__belljar_is_interrupted == 0)) || __belljar_code='builtin return 130'
 	__belljar_is_running=1
 	builtin eval "$__belljar_sigint"
-	return "$__belljar_status"
+	builtin return "$__belljar_status"
 }
 
 # Reports the end of a cell.
@@ -151,7 +153,7 @@ __belljar_end() {
 	builtin trap __belljar_is_interrupted=1 INT
 	__belljar_set=${-//[^exv]/}
 	builtin set +exv
-	local - IFS=$' \t\n'
+	builtin local - IFS=$' \t\n'
 	builtin set +uf
 	__belljar_status=$1
 	__belljar_restore_env "${__belljar_env[@]}"
@@ -165,34 +167,34 @@ __belljar_end() {
 __belljar_leave() {
 	__belljar_taken=() __belljar_set=${-//[^exv]/}
 	__belljar_state=$(
-		builtin printf '%s\n' 'exec 62<&- {__belljar_file}<&- {__belljar_file}>&2 2>/dev/null'
+		builtin printf '%s\n' 'command exec 62<&- {__belljar_file}<&- {__belljar_file}>&2 2>/dev/null'
 		builtin shopt -p
 		builtin declare -p
 		builtin declare -f
 		builtin alias -p
 		builtin printf '%s\n' "$__belljar_traps"
-		(($# == 0)) || builtin printf '%s\n' "set -- ${*@Q}"
+		(($# == 0)) || builtin printf '%s\n' "builtin set -- ${*@Q}"
 		builtin set +o # knows nothing of -e here: Bash clears it in $()
-		builtin printf '%s\n' "${__belljar_set:+set -$__belljar_set}" \
+		builtin printf '%s\n' "${__belljar_set:+builtin set -$__belljar_set}" \
 			'((__belljar_is_running == 0)) || __belljar_end "$__belljar_status"' \
-			'exec 2>&"$__belljar_file" {__belljar_file}>&-' 'builtin eval "$__belljar_main"'
+			'command exec 2>&"$__belljar_file" {__belljar_file}>&-' 'builtin eval "$__belljar_main"'
 	)
 	builtin trap : INT
-	exec {__belljar_file}<<<"$__belljar_state"
-	exec "$BASH" -c "$__belljar_resume" bash "$__belljar_file"
+	command exec {__belljar_file}<<<"$__belljar_state"
+	command exec "$BASH" -c "$__belljar_resume" bash "$__belljar_file"
 }
 
 __belljar_resume='__belljar_file=$1
-IFS= read -r -d "" -u "$1" __belljar_state
-eval "$__belljar_state"'
+IFS= builtin read -r -d "" -u "$1" __belljar_state
+builtin eval "$__belljar_state"'
 # In a function `trap -p` does not know the traps of ERR and DEBUG.
 builtin trap '__belljar_status=$? __belljar_traps=$(builtin trap -p); __belljar_leave "$@"' EXIT
 builtin trap __belljar_is_interrupted=1 INT
 # A trap of ERR ignores what fails in front of `&&`.
-__belljar_main='while :; do
+__belljar_main='while ((1)); do
 	{ __belljar_next; } 2>/dev/null && :
 	builtin . /dev/fd/62 62<<<"$__belljar_code"
 	{ __belljar_end "$?"; } 2>/dev/null
 done'
 __belljar_send r "${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}.${BASH_VERSINFO[2]}"
-eval "$__belljar_main"
+builtin eval "$__belljar_main"

@@ -1,17 +1,17 @@
 # shellcheck shell=bash
 __belljar_take() {
-	local LC_ALL=C IFS='' TMOUT='' left=$1 part
+	builtin local LC_ALL=C IFS='' TMOUT='' left="$1" part
 	__belljar_taken=()
 	while part=; do
 		((left == 0)) || builtin read -r -d '' -n "$left" -u "$__belljar_channel" part ||
 			{ builtin trap - EXIT; builtin exit 0; }
 		__belljar_taken+=("$part")
-		(((left -= ${#part}) == 0)) && return
+		(((left -= ${#part}) == 0)) && builtin return
 		((left -= 1, 1))
 	done
 }
 __belljar_length() {
-	local LC_ALL=C byte shift
+	builtin local LC_ALL=C byte shift
 	__belljar_size=0
 	for shift in 0 8 16 24; do
 		__belljar_take 1

@@ -240,6 +240,20 @@ function(input) {
       return(as.character(arguments))
     c(base_arguments()[1], "--args", arguments)
   }
+  # R's own function would close the connections of this kernel too.
+  close_connections <- function() {
+    if (sink.number(type = "message") > 0)
+      sink(stderr(), type = "message")
+    while (sink.number() > 0)
+      sink()
+    own <- vapply(Filter(Negate(is.null), list(input, output, stdin_file)), as.integer, 0L)
+    for (number in setdiff(getAllConnections(), c(0:2, own)))
+      close(getConnection(number))
+    invisible()
+  }
+  unlockBinding("closeAllConnections", baseenv())
+  assign("closeAllConnections", close_connections, envir = baseenv())
+  lockBinding("closeAllConnections", baseenv())
   attach(list(q = quit, quit = quit, commandArgs = command_arguments), name = "belljar", warn.conflicts = FALSE)
 
   options(warn = 1) # at once: R would wait for the end of a top-level call, and this one has none

@@ -1,0 +1,96 @@
+# packages_python.py ACTION INDEX TRUSTED NAME... - installs, removes and lists Python packages in the user's
+# scheme (below ~/.local), which every Python of the sandbox sees beside the image's packages.
+#
+# What pip prints goes to stderr as it comes. The result is one JSON object on stdout:
+#   {"ok": true, "installed": ["name==1.0"], "removed": [...], "packages": [...], "lines": [...]}
+# "lines" are those of pip that explain a failure.
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import shutil
+import site
+import subprocess
+import sys
+
+LINES_MAX, LINE_MAX = 12, 300
+# Lines that only repeat, or that say what every user of a sandbox would be told.
+NOISE = re.compile(r'notice|^\s*$|WARNING: .*(root user|not on PATH|cache)', re.I)
+
+
+def find_packages(path):
+    found = {}
+    for one in importlib.metadata.distributions(path=path):
+        name = one.metadata['Name']
+        if name and name.lower() not in found:
+            found[name.lower()] = f'{name}=={one.version}'
+    return found
+
+
+def own_packages():
+    return find_packages([site.getusersitepackages()])
+
+
+def pip_command():
+    if importlib.util.find_spec('pip'):
+        return [sys.executable, '-m', 'pip']
+    uv = shutil.which('uv')
+    return [uv, 'pip'] if uv else None
+
+
+def install_command(base, index, trusted, names):
+    if base[-1] == 'pip' and base[0].endswith('uv'):
+        command = base + ['install', '--python', sys.executable, '--prefix', site.getuserbase(), '--break-system-packages']
+        return command + (['--index-url', index] if index else []) + (['--allow-insecure-host', trusted] if trusted else []) + names
+    command = base + ['install', '--user', '--no-input', '--no-warn-script-location', '--progress-bar', 'off']
+    return command + (['--index-url', index] if index else []) + (['--trusted-host', trusted] if trusted else []) + names
+
+
+def remove_command(base, names):
+    if base[0].endswith('uv'):
+        return base + ['uninstall', '--prefix', site.getuserbase(), '--break-system-packages', *names]
+    return base + ['uninstall', '--yes', *names]
+
+
+def run(command):
+    """Returns the exit status and the lines of the output that explain a failure."""
+    env = dict(os.environ, PIP_BREAK_SYSTEM_PACKAGES='1', PIP_DISABLE_PIP_VERSION_CHECK='1', PYTHONWARNINGS='ignore')
+    lines = []
+    with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors='replace') as process:
+        for line in process.stdout:
+            sys.stderr.write(line)
+            sys.stderr.flush()
+            if not NOISE.search(line):
+                lines.append(line.rstrip()[:LINE_MAX])
+    errors = [line for line in lines if re.match(r'\s*(ERROR|error)\b', line)]
+    return process.returncode, (errors or lines)[-LINES_MAX:]
+
+
+def main(action, index, trusted, *names):
+    before, result = own_packages(), {'ok': True}
+    names = list(names)
+    if action == 'reset':
+        names = [text.split('==')[0] for text in before.values()]
+    if action == 'list':
+        result['packages'] = sorted(before.values(), key=str.lower)
+        image = {key: text for key, text in find_packages(sys.path).items() if key not in before}
+        result['image'] = sorted(image.values(), key=str.lower)
+    elif names:
+        base = pip_command()
+        if base is None:
+            return {'ok': False, 'no_installer': True}
+        command = install_command(base, index, trusted, names) if action == 'install' else remove_command(base, names)
+        code, lines = run(command)
+        importlib.invalidate_caches()
+        after = own_packages()
+        result['ok'] = code == 0
+        result['installed'] = sorted(set(after.values()) - set(before.values()), key=str.lower)
+        result['removed'] = sorted(text for key, text in before.items() if key not in after)
+        if code != 0:
+            result['lines'] = lines
+    return result
+
+
+print(json.dumps(main(*sys.argv[1:])))
