@@ -15,19 +15,21 @@ enum { ERROR_MAX = 8 * RPC_ID_MAX };
 
 struct mcp_batch {
 	struct mcp_session *session; /* NULL after it is closed */
-	struct buf text;             /* the array so far, without "]" */
+	struct mcp_sink *sink;
+	struct buf text; /* the array so far, without "]" */
 	size_t max;
 	size_t expected; /* responses that have not arrived */
 };
 
 /* `expected` is one too high until batch_finish_requests(): a request may be responded to at
  * once, and must not complete the batch before the others have been read. */
-struct mcp_batch *batch_new(struct mcp_session *session)
+struct mcp_batch *batch_new(struct mcp_session *session, struct mcp_sink *sink)
 {
 	const struct mcp_limits *limits = &session->server->config.limits;
 	struct mcp_batch *batch = mem_new(sizeof *batch);
 
 	batch->session = session;
+	batch->sink = sink;
 	batch->max = limits->max_line;
 	batch->expected = 1;
 	buf_init(&batch->text, limits->max_line + limits->max_batch * ERROR_MAX);
@@ -77,7 +79,7 @@ static void count_response(struct mcp_batch *batch)
 
 		if (buf_add(&batch->text, view_of("]"), &err) < 0)
 			abort();
-		session_send(batch->session, buf_view(&batch->text));
+		sink_send(batch->sink, MCP_RESPONSE, buf_view(&batch->text));
 	}
 	buf_done(&batch->text);
 	free(batch);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -17,7 +18,7 @@
 /* The token bucket of notifications/progress: a burst, then one notification per interval. */
 enum { PROGRESS_BURST = 10, PROGRESS_INTERVAL_MS = 100, PROGRESS_TEXT_MAX = 1000 };
 
-struct mcp_call *call_new(struct mcp_session *session, struct mcp_batch *batch,
+struct mcp_call *call_new(struct mcp_session *session, const struct call_origin *origin,
                           const struct rpc_message *rpc)
 {
 	struct mcp_call *call = mem_new(sizeof *call);
@@ -26,7 +27,13 @@ struct mcp_call *call_new(struct mcp_session *session, struct mcp_batch *batch,
 	call->server = session->server;
 	call->loop = session->server->loop;
 	call->app = session->server->config.app;
-	call->batch = batch;
+	call->batch = origin->batch;
+	call->exchange = origin->exchange;
+	call->sink = origin->exchange != NULL ? origin->exchange->sink : session->sink;
+	call->owner = arena_text(&call->arena, session->owner);
+	call->scopes = session->scopes;
+	call->may_have_roots = session->may_have_roots;
+	call->abilities = session->abilities;
 	call->id = json_incref(rpc->id);
 	call->method = rpc->method;
 	call->params = rpc->params;
@@ -39,8 +46,10 @@ struct mcp_call *call_new(struct mcp_session *session, struct mcp_batch *batch,
 	list_add(&session->server->calls, &call->server_node);
 	list_add(&session->calls, &call->session_node);
 	session->call_count++;
-	if (batch != NULL)
-		batch_add_request(batch);
+	if (origin->batch != NULL)
+		batch_add_request(origin->batch);
+	if (origin->exchange != NULL)
+		exchange_hold(origin->exchange);
 	return call;
 }
 
@@ -48,10 +57,12 @@ static void free_call(void *ctx)
 {
 	struct mcp_call *call = ctx;
 
+	asks_done(call);
 	arena_done(&call->arena);
 	json_decref(call->id);
 	json_decref(call->progress_token);
 	json_decref(call->arguments);
+	json_decref(call->identity);
 	mem_trim(call->held_bytes);
 	free(call);
 }
@@ -72,18 +83,82 @@ static void end_call(struct mcp_call *call)
 	}
 }
 
+const struct mcp_headers *call_headers(const struct mcp_call *call)
+{
+	return call->exchange != NULL ? call->exchange->headers : NULL;
+}
+
+/* The sink of the exchange must not be used after this: its transport may have freed it. */
+static void leave_exchange(struct mcp_call *call)
+{
+	struct mcp_exchange *exchange = call->exchange;
+
+	call->exchange = NULL;
+	call->sink = NULL;
+	if (exchange != NULL)
+		exchange_release(exchange);
+}
+
+static void send_to_client(struct mcp_call *call, json_t *response)
+{
+	size_t len;
+	AUTO_FREE char *text = session_encode_response(call->session, call->id, response, &len);
+
+	call->sink->send(call->sink, &(struct mcp_message){ .text = { text, len },
+	                                                    .kind = MCP_RESPONSE,
+	                                                    .outcome = call->outcome,
+	                                                    .scope = call->missing_scope });
+}
+
 /* Every call ends here. `response`: NULL if none is sent. */
 static void send_response(struct mcp_call *call, json_t *response)
 {
 	assert(!call->responded); /* a handler responded twice, or responded and returned -1 */
 	call->responded = true;
-	if (call->cancelled)
+	if (call->task != NULL)
+		task_finish(call->task, response);
+	else if (call->cancelled)
 		json_decref(response);
 	else if (call->batch != NULL)
 		batch_add_response(call->batch, call->id, response);
 	else if (response != NULL)
-		session_respond(call->session, call->id, response);
+		send_to_client(call, response);
+	leave_exchange(call);
 	end_call(call);
+}
+
+/* Results of the stateless era carry resultType and the server's info. */
+static void set_stateless_fields(const struct mcp_call *call, json_t *result)
+{
+	json_t *meta = json_member(result, "_meta", JSON_OBJECT);
+
+	if (!mcp_revision_has(call->revision, MCP_STATELESS))
+		return;
+	if (meta == NULL) {
+		meta = json_obj();
+		json_set(result, "_meta", meta);
+	}
+	if (!json_has(result, "resultType"))
+		json_set(result, "resultType", json_str("complete"));
+	json_set(meta, MCP_META_SERVER_INFO, describe_server(call->server, call->revision, true));
+}
+
+/* The work of a task of the stateless era outlasts the connection of its request. Other tasks end
+ * with their session. */
+void call_respond_early(struct mcp_call *call, json_t *result)
+{
+	bool is_stateless = mcp_revision_has(call->revision, MCP_STATELESS);
+	bool has_exchange = call->exchange != NULL;
+
+	set_stateless_fields(call, result);
+	send_to_client(call, rpc_result(call->id, result));
+	leave_exchange(call);
+	if (!is_stateless)
+		call->sink = call->session->sink;
+	else if (has_exchange) {
+		session_remove_call(call->session, call);
+		call->session = NULL;
+	}
 }
 
 void call_end_without_response(struct mcp_call *call)
@@ -98,21 +173,6 @@ void call_detach_server(struct mcp_call *call)
 	call->server = NULL;
 }
 
-/* Results of the stateless era carry resultType and the server's info. */
-static void set_stateless_fields(const struct mcp_call *call, json_t *result)
-{
-	json_t *meta = json_member(result, "_meta", JSON_OBJECT);
-
-	if (!mcp_revision_has(call->revision, MCP_STATELESS))
-		return;
-	if (meta == NULL) {
-		meta = json_obj();
-		json_set(result, "_meta", meta);
-	}
-	json_set(result, "resultType", json_str("complete"));
-	json_set(meta, MCP_META_SERVER_INFO, describe_server(call->server, call->revision, true));
-}
-
 void call_respond(struct mcp_call *call, json_t *result)
 {
 	if (!call->cancelled)
@@ -120,11 +180,26 @@ void call_respond(struct mcp_call *call, json_t *result)
 	send_response(call, rpc_result(call->id, result));
 }
 
+/* Over HTTP, these errors of the stateless era have a status of their own. */
+static void set_outcome(struct mcp_call *call, enum rpc_code code)
+{
+	if (call->outcome != MCP_OUTCOME_OK)
+		return;
+	if (code == RPC_HEADER_MISMATCH || code == RPC_UNSUPPORTED_VERSION ||
+	    code == RPC_BAD_VERSION_HEADER || code == RPC_MISSING_CAPABILITY ||
+	    code == RPC_INVALID_REQUEST)
+		call->outcome = MCP_OUTCOME_BAD_REQUEST;
+	else if (code == RPC_METHOD_NOT_FOUND && mcp_revision_has(call->revision, MCP_STATELESS))
+		call->outcome = MCP_OUTCOME_NOT_FOUND;
+}
+
 void call_respond_error(struct mcp_call *call, enum rpc_code code, json_t *data, const char *fmt,
                         ...)
 {
 	char text[512];
 	va_list args;
+
+	set_outcome(call, code);
 
 	va_start(args, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, args);
@@ -157,8 +232,22 @@ void call_cancel(struct mcp_call *call)
 	call->cancelled = true;
 	if (call->batch != NULL)
 		batch_add_response(call->batch, call->id, NULL);
+	leave_exchange(call);
 	if (call->on_cancel != NULL)
 		call->on_cancel(call, call->cancel_ctx);
+}
+
+bool call_check_scope(struct mcp_call *call, enum mcp_scope scope)
+{
+	if ((call->scopes & scope) == scope)
+		return true;
+	call->outcome = MCP_OUTCOME_FORBIDDEN;
+	call->missing_scope = scope;
+	call_respond_error(
+	        call, RPC_INVALID_REQUEST, NULL,
+	        "this needs the scope '%s', which the token of this client does not have",
+	        mcp_scope_name(scope));
+	return false;
 }
 
 bool call_get_arguments(struct mcp_call *call, json_t **ret)
@@ -173,9 +262,7 @@ bool call_get_arguments(struct mcp_call *call, json_t **ret)
 	return true;
 }
 
-/* Counts the request against max_calls and max_held. Returns false if it has sent an error
- * instead. */
-static bool reserve_limits(struct mcp_call *call)
+bool call_reserve_limits(struct mcp_call *call)
 {
 	const struct mcp_limits *limits = &call->server->config.limits;
 	struct mcp_session *session = call->session;
@@ -200,23 +287,51 @@ static bool reserve_limits(struct mcp_call *call)
 	return true;
 }
 
+/* Of 2025-11-25: the client has asked for a task. */
+static bool start_wanted_task(struct mcp_call *call)
+{
+	if (!call->wants_task || task_start(call, call->task_ttl_ms))
+		return true;
+	call_respond_error(call, RPC_INTERNAL_ERROR, NULL,
+	                   "you have %zu tasks (max_tasks); they are deleted when their time is "
+	                   "over: call without 'task'",
+	                   call->server->config.limits.max_tasks);
+	return false;
+}
+
+bool mcp_call_start_task(struct mcp_call *call)
+{
+	const struct mcp_tool *tool = call->is_tool ? call->record : NULL;
+
+	if (call->task != NULL)
+		return true;
+	return tool != NULL && tool->task != MCP_TASK_NEVER && !call->cancelled &&
+	       (call->abilities & CLIENT_TASKS) != 0 && task_start(call, 0);
+}
+
+bool mcp_call_is_task(const struct mcp_call *call)
+{
+	return call->task != NULL;
+}
+
 void call_run_handler(struct mcp_call *call, const struct param *params, size_t args_size,
                       json_t *arguments, mcp_handler_fn *handler)
 {
-	void *args = arena_new(&call->arena, 1, args_size);
 	struct error err;
 
-	if (!reserve_limits(call))
+	if (!call_reserve_limits(call) || !asks_begin(call) || !start_wanted_task(call))
 		return;
 	call->arguments = json_incref(arguments);
-	if (param_decode(params, arguments, &call->arena, args, &err) < 0 ||
-	    handler(call, args, &err) < 0)
+	call->handler = handler;
+	call->args = arena_new(&call->arena, 1, args_size);
+	if (param_decode(params, arguments, &call->arena, call->args, &err) < 0 ||
+	    handler(call, call->args, &err) < 0)
 		mcp_respond_tool_error(call, &err);
 }
 
 void mcp_call_on_cancel(struct mcp_call *call, mcp_cancel_fn *fn, void *ctx)
 {
-	assert(call->on_cancel == NULL);
+	assert(call->on_cancel == NULL || fn == NULL);
 	call->on_cancel = fn;
 	call->cancel_ctx = ctx;
 }
@@ -229,6 +344,24 @@ void *mcp_call_app(const struct mcp_call *call)
 struct loop *mcp_call_loop(const struct mcp_call *call)
 {
 	return call->loop;
+}
+
+const char *mcp_call_owner(const struct mcp_call *call)
+{
+	return call->owner;
+}
+
+bool mcp_call_has_roots(const struct mcp_call *call)
+{
+	return call->may_have_roots;
+}
+
+bool mcp_call_close_stream(struct mcp_call *call)
+{
+	if (call->sink == NULL || call->sink->close_stream == NULL)
+		return false;
+	call->sink->close_stream(call->sink);
+	return true;
 }
 
 const void *mcp_call_record(const struct mcp_call *call)
@@ -254,34 +387,50 @@ static bool take_progress_allowance(struct mcp_call *call)
 /* Progress and log messages are dropped when the client reads too slowly. */
 static bool accepts_notifications(const struct mcp_call *call)
 {
-	return !call->cancelled && !call->session->sink->is_busy(call->session->sink);
+	return call->sink != NULL && !call->cancelled && !call->sink->is_busy(call->sink);
 }
 
-void mcp_call_progress(struct mcp_call *call, double progress, double total, const char *fmt, ...)
+/* Messages about a task name it. */
+static json_t *new_call_params(const struct mcp_call *call)
 {
-	char text[PROGRESS_TEXT_MAX + 1];
-	json_t *params;
-	va_list args;
+	json_t *params = json_obj();
 
-	if (call->progress_token == NULL || !accepts_notifications(call) || !isfinite(progress) ||
-	    progress <= call->last_progress || !take_progress_allowance(call))
-		return;
+	if (call->task != NULL)
+		json_set(params, "_meta", task_related_meta(call->task));
+	return params;
+}
+
+static void send_progress(struct mcp_call *call, double progress, double total, struct view text)
+{
+	json_t *params = new_call_params(call);
+
 	call->last_progress = progress;
-	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
-	params = json_obj();
 	json_set(params, "progressToken", json_incref(call->progress_token));
 	json_set(params, "progress", json_num(progress));
 	if (total > 0 && isfinite(total))
 		json_set(params, "total", json_num(total));
-	if (text[0] != '\0' && mcp_revision_has(call->revision, MCP_PROGRESS_MESSAGES)) {
-		struct view cut = view_of(text);
+	if (text.len != 0 && mcp_revision_has(call->revision, MCP_PROGRESS_MESSAGES))
+		json_set(params, "message", json_str_view(text));
+	session_notify(call->session, call->sink, "notifications/progress", params);
+}
 
-		cut.len = utf8_prefix(text, cut.len, PROGRESS_TEXT_MAX);
-		json_set(params, "message", json_str_view(cut));
-	}
-	session_notify(call->session, "notifications/progress", params);
+void mcp_call_progress(struct mcp_call *call, double progress, double total, const char *fmt, ...)
+{
+	bool is_wanted = call->progress_token != NULL && accepts_notifications(call);
+	char text[PROGRESS_TEXT_MAX + 1];
+	va_list args;
+
+	if ((!is_wanted && call->task == NULL) || !isfinite(progress) ||
+	    progress <= call->last_progress || !take_progress_allowance(call))
+		return;
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	text[utf8_prefix(text, strlen(text), PROGRESS_TEXT_MAX)] = '\0';
+	if (call->task != NULL)
+		task_set_message(call->task, text);
+	if (is_wanted)
+		send_progress(call, progress, total, view_of(text));
 }
 
 void mcp_call_log(struct mcp_call *call, enum mcp_level level, const char *logger, const char *fmt,
@@ -299,9 +448,9 @@ void mcp_call_log(struct mcp_call *call, enum mcp_level level, const char *logge
 	va_start(args, fmt);
 	text = mem_vformat(fmt, args);
 	va_end(args);
-	params = json_obj();
+	params = new_call_params(call);
 	json_set(params, "level", json_str(mcp_level_name(level)));
 	json_set_text(params, "logger", logger);
 	json_set(params, "data", json_str(text));
-	session_notify(call->session, "notifications/message", params);
+	session_notify(call->session, call->sink, "notifications/message", params);
 }

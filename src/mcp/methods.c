@@ -7,6 +7,8 @@
  *                        \- else --------------------------> methods of the stateless era
  *   _meta has no version -----------------------------------> methods of the handshake era
  *
+ * Over HTTP the headers are compared with the body on the way (header/header_check.c).
+ *
  * An `initialize` with an invalid _meta or with a version of the handshake era is an ordinary
  * handshake. A method of a capability that the server does not have is an unknown method. */
 #include <string.h>
@@ -16,11 +18,16 @@
 #include "mcp/internal.h"
 #include "mcp/request_meta.h"
 
-enum era { HANDSHAKE = 1 << 0, STATELESS = 1 << 1, BOTH = HANDSHAKE | STATELESS };
+enum era {
+	HANDSHAKE = 1 << 0,
+	STATELESS = 1 << 1,
+	EXPERIMENT = 1 << 2, /* of the handshake era, 2025-11-25 only */
+	BOTH = HANDSHAKE | STATELESS,
+};
 
 static const struct method {
 	const char *name;
-	enum era eras;
+	unsigned eras; /* enum era */
 	enum capability needs;
 	method_fn *run;
 } methods[] = {
@@ -40,10 +47,17 @@ static const struct method {
 	{ "prompts/list", BOTH, CAPABILITY_PROMPTS, prompts_list_method },
 	{ "prompts/get", BOTH, CAPABILITY_PROMPTS, prompts_get_method },
 	{ "completion/complete", BOTH, CAPABILITY_COMPLETIONS, complete_method },
+	{ "tasks/get", EXPERIMENT | STATELESS, CAPABILITY_TASKS, tasks_get_method },
+	{ "tasks/cancel", EXPERIMENT | STATELESS, CAPABILITY_TASKS, tasks_cancel_method },
+	{ "tasks/update", STATELESS, CAPABILITY_TASKS, tasks_update_method },
+	{ "tasks/result", EXPERIMENT, CAPABILITY_TASKS, tasks_result_method },
+	{ "tasks/list", EXPERIMENT, CAPABILITY_TASKS, tasks_list_method },
 };
 
-static const struct method *find_method(const struct mcp_call *call, enum era era)
+static const struct method *find_method(const struct mcp_call *call, unsigned era)
 {
+	if (mcp_revision_has(call->revision, MCP_TASK_EXPERIMENT))
+		era |= EXPERIMENT;
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
 		const struct method *m = &methods[i];
 
@@ -81,8 +95,23 @@ static void respond_invalid_meta(struct mcp_call *call, const struct request_met
 	json_set(member, "key", json_str(meta->bad_key));
 	json_set(member, "problem", json_str(meta->problem));
 	json_set(data, "envelope", member);
+	call->outcome = MCP_OUTCOME_BAD_REQUEST;
 	call_respond_error(call, RPC_INVALID_PARAMS, data, "params._meta: '%s' %s", meta->bad_key,
 	                   meta->problem);
+}
+
+void methods_respond_without_meta(struct mcp_call *call)
+{
+	json_t *data = json_obj(), *envelope = json_obj(), *missing = json_list();
+
+	json_push(missing, json_str(json_has(call->params, "_meta") ? MCP_META_VERSION : "_meta"));
+	json_set(envelope, "missing", missing);
+	json_set(data, "envelope", envelope);
+	call->outcome = MCP_OUTCOME_BAD_REQUEST;
+	call_respond_error(call, RPC_INVALID_PARAMS, data,
+	                   "params._meta must have '" MCP_META_VERSION
+	                   "' and '" MCP_META_CAPABILITIES
+	                   "', as the header MCP-Protocol-Version says");
 }
 
 static void respond_unsupported_version(struct mcp_call *call, const struct request_meta *meta)
@@ -118,18 +147,14 @@ static void dispatch_in_era(struct mcp_call *call, enum era era)
 static void dispatch_with_version(struct mcp_call *call)
 {
 	struct request_meta meta;
-	bool valid = request_meta_read(call->params, &meta);
 	enum mcp_revision revision;
 
-	if (strcmp(call->method, "initialize") == 0 &&
-	    !(valid && mcp_revision_is_stateless(meta.version))) {
-		dispatch_in_era(call, HANDSHAKE);
-		return;
-	}
-	if (!valid) {
+	if (!request_meta_read(call->params, &meta)) {
 		respond_invalid_meta(call, &meta);
 		return;
 	}
+	if (!headers_check_equal(call, &meta))
+		return;
 	if (!mcp_revision_find(meta.version, &revision) ||
 	    !mcp_revision_has(revision, MCP_STATELESS)) {
 		respond_unsupported_version(call, &meta);
@@ -137,14 +162,16 @@ static void dispatch_with_version(struct mcp_call *call)
 	}
 	call->revision = revision;
 	call->level = meta.level;
-	dispatch_in_era(call, STATELESS);
+	call->abilities = client_abilities(meta.capabilities, revision);
+	if (headers_check_present(call))
+		dispatch_in_era(call, STATELESS);
 }
 
-void methods_dispatch_request(struct mcp_call *call)
+void methods_dispatch_request(struct mcp_call *call, const struct rpc_message *rpc)
 {
-	if (request_meta_has_version(call->params))
+	if (request_meta_has_version(rpc->params) && !input_is_handshake(rpc))
 		dispatch_with_version(call);
-	else
+	else if (headers_check_handshake(call))
 		dispatch_in_era(call, HANDSHAKE);
 }
 

@@ -13,6 +13,11 @@ bool request_meta_has_version(const json_t *params)
 	return json_has(get_meta(params), MCP_META_VERSION);
 }
 
+const char *request_meta_version(const json_t *params)
+{
+	return json_text(get_meta(params), MCP_META_VERSION);
+}
+
 /* The token is stored and repeated in each progress notification, so it has the limits of an id. */
 static bool is_token(const json_t *value)
 {
@@ -78,6 +83,7 @@ bool request_meta_read(const json_t *params, struct request_meta *ret)
 	struct request_meta read = { .level = MCP_LEVEL_NONE };
 
 	read.version = json_text(meta, MCP_META_VERSION);
+	read.capabilities = json_member(meta, MCP_META_CAPABILITIES, JSON_OBJECT);
 	for (size_t i = 0; i < ARRAY_LEN(members) && read.bad_key == NULL; i++) {
 		const struct member *m = &members[i];
 		const json_t *value = json_object_get(meta, m->key);

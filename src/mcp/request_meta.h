@@ -15,9 +15,12 @@
 #define MCP_META_LOG_LEVEL       "io.modelcontextprotocol/logLevel"
 #define MCP_META_SERVER_INFO     "io.modelcontextprotocol/serverInfo"
 #define MCP_META_SUBSCRIPTION_ID "io.modelcontextprotocol/subscriptionId"
+#define MCP_META_RELATED_TASK    "io.modelcontextprotocol/related-task"
+#define MCP_TASKS_EXTENSION      "io.modelcontextprotocol/tasks"
 
 struct request_meta {
 	const char *version;    /* NULL if it is not a string */
+	json_t *capabilities;   /* borrowed; NULL if they are no object */
 	json_t *progress_token; /* borrowed; NULL: the client wants no progress */
 	enum mcp_level level;   /* least severe log message the client wants */
 	/* If _meta is invalid: the member, and what is wrong with it. */
@@ -26,6 +29,8 @@ struct request_meta {
 };
 
 bool request_meta_has_version(const json_t *params);
+/* NULL if there is none, or if it is not a string. */
+const char *request_meta_version(const json_t *params);
 
 /* Reads a _meta with a version. Returns false if it is invalid; bad_key and problem say why. */
 bool request_meta_read(const json_t *params, struct request_meta *ret);

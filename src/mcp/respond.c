@@ -57,6 +57,11 @@ void mcp_respond_tool_error(struct mcp_call *call, const struct error *err)
 	call_respond(call, result);
 }
 
+void mcp_respond_error(struct mcp_call *call, const char *message)
+{
+	call_respond_error(call, RPC_INTERNAL_ERROR, NULL, "%s", message);
+}
+
 /* Responds to resources/read. `key` is "text" or "blob". */
 static void respond_contents(struct mcp_call *call, const char *mime_type, const char *key,
                              json_t *value)

@@ -31,6 +31,9 @@ enum mcp_feature {
 	MCP_TITLES,            /* `title` */
 	MCP_STRUCTURED,        /* outputSchema and structuredContent */
 	MCP_LINKS,             /* resource_link content blocks */
+	MCP_FORMS,             /* elicitation with a form */
+	MCP_PAGES,             /* elicitation with a page that the user opens */
+	MCP_TASK_EXPERIMENT,   /* tasks that the client asks for; replaced by an extension */
 	MCP_ICONS,             /* `icons`; description and websiteUrl of the server */
 	MCP_STATELESS,         /* resultType, cache hints and server info in each result */
 	MCP_FEATURE_COUNT

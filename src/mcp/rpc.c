@@ -27,6 +27,7 @@ static int decode_response(const json_t *value, struct rpc_message *ret, struct 
 		return error_set(err, ERR_INVALID, "'method' is missing or not a string");
 	ret->kind = RPC_RESPONSE;
 	ret->result = json_member(value, "result", JSON_OBJECT);
+	ret->error = json_member(value, "error", JSON_OBJECT);
 	return 0;
 }
 

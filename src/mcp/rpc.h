@@ -11,8 +11,11 @@ enum rpc_code {
 	RPC_METHOD_NOT_FOUND = -32601,
 	RPC_INVALID_PARAMS = -32602,
 	RPC_INTERNAL_ERROR = -32603,
-	RPC_RESOURCE_NOT_FOUND = -32002,  /* handshake revisions only */
-	RPC_UNSUPPORTED_VERSION = -32022, /* stateless revisions only */
+	RPC_BAD_VERSION_HEADER = -32000, /* handshake revisions only, like the next */
+	RPC_RESOURCE_NOT_FOUND = -32002,
+	RPC_HEADER_MISMATCH = -32020, /* stateless revisions only, like the others */
+	RPC_MISSING_CAPABILITY = -32021,
+	RPC_UNSUPPORTED_VERSION = -32022,
 };
 
 enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESPONSE };
@@ -27,6 +30,7 @@ struct rpc_message {
 	json_t *params;  /* an object, or NULL if absent or null */
 	bool bad_params; /* `params` is present, but neither an object nor null */
 	json_t *result;  /* of a response: an object, or NULL */
+	json_t *error;   /* likewise */
 };
 
 /* ERR_INVALID, or ERR_LIMIT for a long id: the value is no request, notification or response. */

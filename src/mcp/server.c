@@ -14,13 +14,14 @@ const struct mcp_limits mcp_default_limits = {
 	.max_calls = 256,
 	.max_held = 64 * 1024 * 1024,
 	.max_subscriptions = 1000,
+	.max_tasks = 64,
 	.page_size = 100,
 };
 
 /* Names that every client accepts: some allow only these characters. */
 static void check_name(const char *name)
 {
-	assert(name != NULL && name[0] != '\0' && strlen(name) <= 40);
+	assert(name != NULL && name[0] != '\0' && strlen(name) <= 64);
 	assert(strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
 	       strlen(name));
 }
@@ -39,6 +40,8 @@ static void check_params(const struct param *params, size_t args_size)
 		assert(!lists || (p->max > 0 && p->item_max > 0));
 		assert(p->type != PARAM_ENUM || p->values != NULL);
 		assert(p->type != PARAM_RECORDS || p->max > 0);
+		assert(p->header == NULL || p->type == PARAM_STRING || p->type == PARAM_ENUM ||
+		       p->type == PARAM_BOOL || p->type == PARAM_INT);
 		if (p->type == PARAM_RECORDS)
 			check_params(p->fields, p->record_size);
 		if (p->type == PARAM_RECORD)
@@ -71,8 +74,10 @@ struct mcp_server *mcp_server_new(struct loop *loop, const struct mcp_config *co
 	check_tables(config);
 	server->loop = loop;
 	server->config = *config;
+	request_state_key_init(&server->state_key);
 	list_init(&server->sessions);
 	list_init(&server->listens);
+	list_init(&server->tasks);
 	list_init(&server->calls);
 	return server;
 }
@@ -82,10 +87,26 @@ struct mcp_server *mcp_server_free(struct mcp_server *server)
 	if (server == NULL)
 		return NULL;
 	assert(list_is_empty(&server->sessions));
+	mcp_server_cancel_tasks(server);
+	while (!list_is_empty(&server->tasks)) {
+		struct mcp_task *task = container_of(server->tasks.next, struct mcp_task, node);
+
+		if (task->call != NULL)
+			task->call->task = NULL;
+		task->call = NULL;
+		task_free(task);
+	}
 	while (!list_is_empty(&server->calls))
 		call_detach_server(container_of(server->calls.next, struct mcp_call, server_node));
 	free(server);
 	return NULL;
+}
+
+/* A cancelled task stays in the list, and a handler that responds at once frees no task. */
+void mcp_server_cancel_tasks(struct mcp_server *server)
+{
+	LIST_EACH (node, &server->tasks)
+		task_cancel(container_of(node, struct mcp_task, node));
 }
 
 const struct mcp_limits *mcp_server_limits(const struct mcp_server *server)

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "mcp/call.h"
+#include "mcp/caller.h"
 #include "mcp/param/param.h"
 
 struct loop;
@@ -29,16 +30,30 @@ enum mcp_hint {
 	MCP_OPEN_WORLD = 1 << 3,
 };
 
+/* Whether a tool may run as a task, whose result the client fetches later. */
+enum mcp_task_support {
+	MCP_TASK_NEVER,
+	MCP_TASK_OPTIONAL,
+	MCP_TASK_REQUIRED, /* a client without tasks gets an error */
+};
+
 struct mcp_tool {
 	const char *name, *title;
-	const char *help;           /* in tools/list, which every model reads: short */
-	const char *more;           /* further sentences for the manual; or NULL */
-	uint32_t hints;             /* enum mcp_hint */
+	const char *help; /* in tools/list, which every model reads: short */
+	const char *more; /* further sentences for the manual; or NULL */
+	uint32_t hints;   /* enum mcp_hint */
+	/* What a caller needs. Other callers do not see the tool in tools/list, and a call is
+	 * refused before the handler. */
+	enum mcp_scope scope;
 	const struct param *params; /* NULL: takes no arguments */
 	size_t args_size;
+	const char *schema;         /* the input schema as JSON, if it says more than params */
 	const struct param *output; /* outputSchema of structuredContent; NULL: none */
 	const struct mcp_icon *icon;
 	mcp_handler_fn *call;
+	/* In 2025-11-25 the client decides. In the stateless era the handler decides, with
+	 * mcp_call_start_task(). */
+	enum mcp_task_support task;
 	/* Whether tools/list has the tool; NULL: always. A call of a tool that is left out is
 	 * answered all the same, with the reason why it cannot work. */
 	bool (*is_offered)(const void *app);
@@ -49,6 +64,7 @@ struct mcp_tool {
 
 struct mcp_resource {
 	const char *uri, *name, *title, *help, *mime_type;
+	enum mcp_scope scope;
 	const struct mcp_icon *icon;
 	mcp_handler_fn *read;
 };
@@ -57,6 +73,7 @@ struct mcp_resource {
  * percent-decoded and become arguments by `params`, which are all strings. */
 struct mcp_template {
 	const char *uri_template, *name, *title, *help, *mime_type;
+	enum mcp_scope scope;
 	const struct mcp_icon *icon;
 	const struct param *params;
 	size_t args_size;
@@ -78,6 +95,7 @@ struct mcp_limits {
 	size_t max_calls;         /* calls in progress in one session */
 	size_t max_held;          /* bytes of the requests of these calls */
 	size_t max_subscriptions; /* subscriptions of one session, and its listen requests */
+	size_t max_tasks;         /* tasks of one owner, those that have ended included */
 	size_t page_size;         /* entries in one page of a list */
 };
 extern const struct mcp_limits mcp_default_limits;
@@ -112,17 +130,23 @@ DEFINE_CLEANUP(mcp_server)
 
 enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES, MCP_LIST_COUNT };
 
-/* Send a notification to each session that has finished its handshake, or that has subscribed to
- * the resource, and for each listen request whose filter asks for it. */
-void mcp_server_list_changed(struct mcp_server *server, enum mcp_list list);
+/* Send a notification to each session of the owner that has finished its handshake, or that has
+ * subscribed to the resource, and for each listen request of the owner whose filter asks for it.
+ * owner NULL: to those of every owner. */
+void mcp_server_list_changed(struct mcp_server *server, const char *owner, enum mcp_list list);
 /* Subscribers to a URI above this one (a directory) are notified too, with this URI. */
-void mcp_server_resource_updated(struct mcp_server *server, const char *uri);
+void mcp_server_resource_updated(struct mcp_server *server, const char *owner, const char *uri);
 /* All resources whose URI begins with `prefix` may have changed. Subscribers whose URI ends in a
  * slash are not notified. */
-void mcp_server_resources_updated(struct mcp_server *server, const char *prefix);
+void mcp_server_resources_updated(struct mcp_server *server, const char *owner, const char *prefix);
 /* Calls fn for every subscribed URI, for some more than once. fn must not change subscriptions. */
-void mcp_server_each_subscription(struct mcp_server *server, void (*fn)(void *ctx, const char *uri),
+void mcp_server_each_subscription(struct mcp_server *server,
+                                  void (*fn)(void *ctx, const char *owner, const char *uri),
                                   void *ctx);
+
+/* Cancels all tasks. To be called when the server shuts down: tasks of clients that do not keep a
+ * connection open have no session whose end would cancel them. */
+void mcp_server_cancel_tasks(struct mcp_server *server);
 
 const struct mcp_limits *mcp_server_limits(const struct mcp_server *server);
 

@@ -1,27 +1,46 @@
 #include "mcp/session.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "mcp/internal.h"
-#include "mcp/request_meta.h"
 
-struct mcp_session *mcp_session_new(struct mcp_server *server, struct mcp_sink *sink)
+struct mcp_session *mcp_session_new(struct mcp_server *server, struct mcp_sink *sink,
+                                    const struct mcp_caller *caller)
 {
 	struct mcp_session *session = mem_new(sizeof *session);
 
 	session->server = server;
 	session->sink = sink;
+	session->owner = mem_dup(caller->owner);
+	session->scopes = caller->scopes;
+	session->may_have_roots = caller->has_roots;
 	session->revision = MCP_DEFAULT_REVISION;
 	session->level = MCP_LEVEL_INFO;
 	session->subscriptions = json_obj();
 	list_init(&session->calls);
+	list_init(&session->exchanges);
 	list_add(&server->sessions, &session->node);
 	return session;
+}
+
+const char *mcp_session_owner(const struct mcp_session *session)
+{
+	return session->owner;
+}
+
+const char *mcp_session_revision(const struct mcp_session *session)
+{
+	return mcp_revision_name(session->revision);
+}
+
+bool mcp_session_has_handshake(const struct mcp_session *session)
+{
+	return session->has_handshake;
 }
 
 static struct mcp_call *first_call(const struct mcp_session *session)
@@ -49,8 +68,10 @@ void mcp_session_close(struct mcp_session *session)
 		call->session = NULL;
 		call_cancel(call);
 	}
+	assert(list_is_empty(&session->exchanges));
 	list_remove(&session->node);
 	json_decref(session->subscriptions);
+	free(session->owner);
 	free(session);
 }
 
@@ -64,9 +85,9 @@ void session_remove_call(struct mcp_session *session, struct mcp_call *call)
 		session->call_count--;
 }
 
-void session_send(struct mcp_session *session, struct view text)
+void sink_send(struct mcp_sink *sink, enum mcp_message_kind kind, struct view text)
 {
-	session->sink->send(session->sink, text);
+	sink->send(sink, &(struct mcp_message){ .text = text, .kind = kind });
 }
 
 char *session_encode_response(const struct mcp_session *session, json_t *id, json_t *response,
@@ -90,16 +111,22 @@ char *session_encode_response(const struct mcp_session *session, json_t *id, jso
 	return json_write(error, ret_len);
 }
 
-void session_respond(struct mcp_session *session, json_t *id, json_t *response)
+void session_send_error(struct mcp_session *session, struct mcp_exchange *exchange, json_t *id,
+                        enum rpc_code code, json_t *data, const char *text)
 {
+	struct mcp_sink *sink = exchange != NULL ? exchange->sink : session->sink;
 	size_t len;
-	AUTO_FREE char *text = session_encode_response(session, id, response, &len);
+	AUTO_FREE char *encoded = session_encode_response(session, id,
+	                                                  rpc_error(id, code, text, data), &len);
 
-	session_send(session, (struct view){ text, len });
+	sink->send(sink, &(struct mcp_message){ .text = { encoded, len },
+	                                        .kind = MCP_RESPONSE,
+	                                        .outcome = MCP_OUTCOME_BAD_REQUEST });
 }
 
 /* A notification has no response, so one that is too long is only logged. */
-void session_notify(struct mcp_session *session, const char *method, json_t *params)
+void session_notify(struct mcp_session *session, struct mcp_sink *sink, const char *method,
+                    json_t *params)
 {
 	AUTO_JSON json_t *message = rpc_notification(method, params);
 	size_t len;
@@ -108,20 +135,21 @@ void session_notify(struct mcp_session *session, const char *method, json_t *par
 	if (len > session->server->config.limits.max_line)
 		log_warning("a notification of %zu bytes was not sent (max_line)", len);
 	else
-		session_send(session, (struct view){ text, len });
+		sink_send(sink, MCP_NOTIFICATION, (struct view){ text, len });
 }
 
-static void respond_invalid(struct mcp_session *session, json_t *id, const struct error *why)
+static void respond_invalid(struct mcp_session *session, struct mcp_exchange *exchange, json_t *id,
+                            const struct error *why)
 {
 	enum rpc_code code = why->kind == ERR_SYNTAX ? RPC_PARSE_ERROR : RPC_INVALID_REQUEST;
 
 	log_info("message refused: %s", why->msg);
-	session_respond(session, id, rpc_error(id, code, why->msg, NULL));
+	session_send_error(session, exchange, id, code, NULL, why->msg);
 }
 
 void mcp_session_reject(struct mcp_session *session, const struct error *why)
 {
-	respond_invalid(session, NULL, why);
+	respond_invalid(session, NULL, NULL, why);
 }
 
 struct mcp_call *session_find_call(const struct mcp_session *session, const json_t *id)
@@ -129,17 +157,17 @@ struct mcp_call *session_find_call(const struct mcp_session *session, const json
 	LIST_EACH (node, &session->calls) {
 		struct mcp_call *call = container_of(node, struct mcp_call, session_node);
 
-		if (!call->cancelled && json_equal(call->id, id))
+		if (!call->cancelled && call->task == NULL && json_equal(call->id, id))
 			return call;
 	}
 	return NULL;
 }
 
-static void receive_request(struct mcp_session *session, struct mcp_batch *batch,
+static void receive_request(struct mcp_session *session, const struct call_origin *origin,
                             const struct rpc_message *rpc)
 {
 	bool id_taken = session_find_call(session, rpc->id) != NULL;
-	struct mcp_call *call = call_new(session, batch, rpc);
+	struct mcp_call *call = call_new(session, origin, rpc);
 
 	if (id_taken)
 		call_respond_error(call, RPC_INVALID_REQUEST, NULL,
@@ -147,104 +175,80 @@ static void receive_request(struct mcp_session *session, struct mcp_batch *batch
 	else if (rpc->bad_params)
 		call_respond_error(call, RPC_INVALID_PARAMS, NULL, "'params' must be an object");
 	else
-		methods_dispatch_request(call);
+		methods_dispatch_request(call, rpc);
 	call->params = NULL; /* valid: a call that has ended is freed later, by loop_defer() */
 }
 
-static void receive_message(struct mcp_session *session, struct mcp_batch *batch,
+static void receive_message(struct mcp_session *session, const struct call_origin *origin,
                             const struct rpc_message *rpc)
 {
 	switch (rpc->kind) {
 	case RPC_REQUEST:
-		receive_request(session, batch, rpc);
+		receive_request(session, origin, rpc);
 		break;
 	case RPC_NOTIFICATION:
-		methods_dispatch_notification(session, rpc);
+		if (headers_check_notification(session, origin->exchange, rpc))
+			methods_dispatch_notification(session, rpc);
 		break;
 	case RPC_RESPONSE:
-		if (!roots_receive_response(session, rpc))
+		if (!ask_requests_receive(session, rpc) && !roots_receive_response(session, rpc))
 			log_debug("a response without a request is ignored");
 		break;
 	}
 }
 
-/* Checks every message of a batch. One invalid message makes the whole batch an error. */
-static int check_batch(const struct mcp_session *session, const json_t *messages, struct error *err)
+static void receive_batch(struct mcp_session *session, const struct mcp_input *input,
+                          struct mcp_exchange *exchange)
 {
-	const size_t max = session->server->config.limits.max_batch;
-	struct rpc_message rpc;
-	json_t *message;
-	size_t i;
-
-	if (!mcp_revision_has(session->revision, MCP_BATCHES))
-		return error_set(err, ERR_INVALID,
-		                 "revision %s has no batches: send one message a line",
-		                 mcp_revision_name(session->revision));
-	if (json_array_size(messages) == 0)
-		return error_set(err, ERR_INVALID, "an empty batch is not allowed");
-	if (json_array_size(messages) > max)
-		return error_set(
-		        err, ERR_LIMIT,
-		        "more than %zu messages in a batch (max_batch); send fewer at once", max);
-	json_array_foreach (messages, i, message) {
-		if (rpc_decode(message, &rpc, err) < 0)
-			return error_wrap(err, "message %zu of the batch", i + 1);
-		if (request_meta_has_version(rpc.params))
-			return error_set(
-			        err, ERR_INVALID,
-			        "message %zu of the batch: stateless revisions have no batches",
-			        i + 1);
-		if (rpc.kind == RPC_REQUEST && strcmp(rpc.method, "initialize") == 0)
-			return error_set(err, ERR_INVALID,
-			                 "message %zu of the batch: 'initialize' must stand alone",
-			                 i + 1);
-	}
-	return 0;
-}
-
-static void receive_batch(struct mcp_session *session, json_t *messages)
-{
-	struct mcp_batch *batch;
+	struct call_origin origin = { .exchange = exchange };
 	struct rpc_message rpc;
 	struct error err;
 	json_t *message;
 	size_t i;
 
-	if (check_batch(session, messages, &err) < 0) {
-		respond_invalid(session, NULL, &err);
+	if (input_check_batch(input, session->revision, &err) < 0) {
+		respond_invalid(session, exchange, NULL, &err);
 		return;
 	}
-	batch = batch_new(session);
-	session->message_bytes /= json_array_size(messages); /* an equal share for each message */
-	json_array_foreach (messages, i, message) {
+	origin.batch = batch_new(session, exchange != NULL ? exchange->sink : session->sink);
+	/* An equal share for each message. */
+	session->message_bytes /= json_array_size(input->message);
+	json_array_foreach (input->message, i, message) {
 		if (rpc_decode(message, &rpc, &err) == 0)
-			receive_message(session, batch, &rpc);
+			receive_message(session, &origin, &rpc);
 	}
-	batch_finish_requests(batch);
+	batch_finish_requests(origin.batch);
 }
 
-static void receive_text(struct mcp_session *session, struct view text)
+static void receive_input(struct mcp_session *session, struct mcp_input *input,
+                          struct mcp_exchange *exchange)
 {
-	AUTO_JSON json_t *message = NULL;
-	AUTO_JSON json_t *id = NULL;
-	struct rpc_message rpc;
-	struct error err;
+	const struct call_origin origin = { .exchange = exchange };
 
-	if (json_read(text, &session->server->config.limits.json, &message, &id, &err) < 0) {
-		respond_invalid(session, id != NULL && rpc_is_id(id) ? id : NULL, &err);
-		return;
-	}
-	if (json_is_array(message))
-		receive_batch(session, message);
-	else if (rpc_decode(message, &rpc, &err) < 0)
-		respond_invalid(session, NULL, &err);
+	session->message_bytes = input->bytes;
+	if (input->is_invalid)
+		respond_invalid(session, exchange, input->id, &input->err);
+	else if (json_is_array(input->message))
+		receive_batch(session, input, exchange);
 	else
-		receive_message(session, NULL, &rpc);
+		receive_message(session, &origin, &input->rpc);
 }
 
 void mcp_session_receive(struct mcp_session *session, struct view text)
 {
-	session->message_bytes = text.len;
-	receive_text(session, text);
-	mem_trim(text.len);
+	struct mcp_input *input = mcp_input_new(session->server, text);
+
+	receive_input(session, input, NULL);
+	(void)mcp_input_free(input);
+}
+
+void mcp_session_receive_on(struct mcp_session *session, struct mcp_input *input,
+                            struct mcp_sink *sink, const struct mcp_headers *headers)
+{
+	struct mcp_exchange *exchange = exchange_new(session, sink, headers);
+
+	receive_input(session, input, exchange);
+	(void)mcp_input_free(input);
+	exchange->headers = NULL;
+	exchange_release(exchange);
 }

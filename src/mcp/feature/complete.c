@@ -55,7 +55,7 @@ static json_t *list_candidates(const struct mcp_call *call, const struct param *
 	for (size_t i = 0; param->values != NULL && param->values[i] != NULL; i++)
 		json_push(candidates, json_str(param->values[i]));
 	if (param->complete != NULL)
-		param->complete(call->server->config.app, typed, candidates);
+		param->complete(call->app, call->owner, typed, candidates);
 	return candidates;
 }
 

@@ -1,5 +1,6 @@
 /* describe.c - server info, capabilities, and the metadata that all kinds of records share. */
 #include "mcp/internal.h"
+#include "mcp/request_meta.h"
 
 static json_t *icon_list(const struct mcp_icon *icon)
 {
@@ -47,6 +48,14 @@ json_t *describe_server(const struct mcp_server *server, enum mcp_revision revis
 	return info;
 }
 
+static bool has_task_tool(const struct mcp_config *config)
+{
+	for (size_t i = 0; config->tools != NULL && config->tools[i] != NULL; i++)
+		if (config->tools[i]->task != MCP_TASK_NEVER)
+			return true;
+	return false;
+}
+
 bool server_has_capability(const struct mcp_server *server, enum capability capability)
 {
 	const struct mcp_config *config = &server->config;
@@ -65,6 +74,8 @@ bool server_has_capability(const struct mcp_server *server, enum capability capa
 		return resources && config->resources_change;
 	case CAPABILITY_COMPLETIONS:
 		return config->prompts != NULL || config->templates != NULL;
+	case CAPABILITY_TASKS:
+		return has_task_tool(config);
 	}
 	return false;
 }
@@ -76,6 +87,25 @@ static json_t *list_capability(const struct mcp_server *server)
 	if (server->config.lists_change)
 		json_set(capability, "listChanged", json_true());
 	return capability;
+}
+
+static json_t *new_with_member(const char *key, json_t *value)
+{
+	json_t *object = json_obj();
+
+	json_set(object, key, value);
+	return object;
+}
+
+/* Of 2025-11-25. The extension of the stateless era has no settings. */
+static json_t *describe_tasks(void)
+{
+	json_t *tasks = json_obj();
+
+	json_set(tasks, "list", json_obj());
+	json_set(tasks, "cancel", json_obj());
+	json_set(tasks, "requests", new_with_member("tools", new_with_member("call", json_obj())));
+	return tasks;
 }
 
 json_t *describe_capabilities(const struct mcp_server *server, enum mcp_revision revision)
@@ -94,5 +124,11 @@ json_t *describe_capabilities(const struct mcp_server *server, enum mcp_revision
 	if (server_has_capability(server, CAPABILITY_COMPLETIONS) &&
 	    mcp_revision_has(revision, MCP_COMPLETIONS))
 		json_set(all, "completions", json_obj());
+	if (!server_has_capability(server, CAPABILITY_TASKS))
+		return all;
+	if (mcp_revision_has(revision, MCP_TASK_EXPERIMENT))
+		json_set(all, "tasks", describe_tasks());
+	if (mcp_revision_has(revision, MCP_STATELESS))
+		json_set(all, "extensions", new_with_member(MCP_TASKS_EXTENSION, json_obj()));
 	return all;
 }

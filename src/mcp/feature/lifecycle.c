@@ -19,12 +19,14 @@ void initialize_method(struct mcp_call *call)
 	    revision > MCP_LAST_HANDSHAKE)
 		revision = MCP_LAST_HANDSHAKE;
 	session->revision = call->revision = revision;
+	session->has_handshake = true;
 	session->is_ready = false; /* until notifications/initialized */
 	session->level = MCP_LEVEL_INFO;
 	(void)json_object_clear(session->subscriptions);
-	session->has_roots = call->server->config.roots != NULL &&
-	                     json_member(json_member(call->params, "capabilities", JSON_OBJECT),
-	                                 "roots", JSON_OBJECT) != NULL;
+	session->abilities = client_abilities(
+	        json_member(call->params, "capabilities", JSON_OBJECT), revision);
+	session->has_roots = session->may_have_roots && call->server->config.roots != NULL &&
+	                     (session->abilities & CLIENT_ROOTS) != 0;
 	json_set(result, "protocolVersion", json_str(mcp_revision_name(revision)));
 	json_set(result, "capabilities", describe_capabilities(call->server, revision));
 	json_set(result, "serverInfo", describe_server(call->server, revision, false));

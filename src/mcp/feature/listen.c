@@ -15,7 +15,8 @@ struct listen {
 	struct list node;
 	struct mcp_call *call;
 	bool lists[MCP_LIST_COUNT];
-	json_t *uris; /* object whose keys are URIs */
+	json_t *uris;  /* object whose keys are URIs */
+	json_t *tasks; /* object whose keys are ids of tasks */
 };
 
 static const struct {
@@ -113,10 +114,55 @@ static json_t *accept_filter(struct listen *listen, const json_t *filter)
 	return accepted;
 }
 
+/* Only the tasks that exist and belong to the caller. */
+static void accept_tasks(struct listen *listen, const json_t *filter, json_t *accepted)
+{
+	const struct mcp_call *call = listen->call;
+	const json_t *ids = json_object_get(filter, "taskIds");
+	json_t *kept, *id;
+	size_t i;
+
+	if (!json_is_array(ids) || (call->abilities & CLIENT_TASKS) == 0)
+		return;
+	kept = json_list();
+	json_array_foreach (ids, i, id) {
+		const char *text = json_as_text(id);
+
+		if (text == NULL || task_find(call->server, call->owner, text) == NULL)
+			continue;
+		json_set(listen->tasks, text, json_true());
+		json_push(kept, json_incref(id));
+	}
+	if (json_array_size(kept) != 0)
+		json_set(accepted, "taskIds", kept);
+	else
+		json_decref(kept);
+}
+
+void listen_notify_task(const struct mcp_task *task)
+{
+	LIST_EACH (node, &task->server->listens) {
+		const struct listen *listen = container_of(node, struct listen, node);
+		json_t *params, *ours;
+
+		if (strcmp(listen->call->owner, task->owner) != 0 ||
+		    !json_has(listen->tasks, task->id))
+			continue;
+		params = task_describe(task, true);
+		task_add_details(task, params);
+		ours = new_with_subscription_id(listen->call);
+		(void)json_object_update(params, ours);
+		json_decref(ours);
+		session_notify(listen->call->session, listen->call->sink, "notifications/tasks",
+		               params);
+	}
+}
+
 static void free_listen(struct listen *listen)
 {
 	list_remove(&listen->node);
 	json_decref(listen->uris);
+	json_decref(listen->tasks);
 	free(listen);
 }
 
@@ -153,6 +199,7 @@ void listen_method(struct mcp_call *call)
 	listen = mem_new(sizeof *listen);
 	listen->call = call;
 	listen->uris = json_obj();
+	listen->tasks = json_obj();
 	list_add(&call->server->listens, &listen->node);
 	call->is_listen = true;
 	call->session->call_count--;
@@ -160,9 +207,11 @@ void listen_method(struct mcp_call *call)
 	mcp_call_on_cancel(call, on_listen_cancelled, listen);
 
 	accepted = accept_filter(listen, filter);
+	accept_tasks(listen, filter, accepted);
 	acknowledgement = new_with_subscription_id(call);
 	json_set(acknowledgement, "notifications", json_incref(accepted));
-	session_notify(call->session, "notifications/subscriptions/acknowledged", acknowledgement);
+	session_notify(call->session, call->sink, "notifications/subscriptions/acknowledged",
+	               acknowledgement);
 	if (call->server->config.subscribed != NULL && json_object_size(listen->uris) != 0)
 		call->server->config.subscribed(call->server->config.app);
 	if (json_object_size(accepted) == 0)
@@ -170,20 +219,26 @@ void listen_method(struct mcp_call *call)
 	json_decref(accepted);
 }
 
-void mcp_server_list_changed(struct mcp_server *server, enum mcp_list list)
+static bool has_owner(const char *wanted, const char *owner)
+{
+	return wanted == NULL || strcmp(wanted, owner) == 0;
+}
+
+void mcp_server_list_changed(struct mcp_server *server, const char *owner, enum mcp_list list)
 {
 	LIST_EACH (node, &server->listens) {
 		struct listen *listen = container_of(node, struct listen, node);
 
-		if (listen->lists[list])
-			session_notify(listen->call->session, lists[list].notification,
+		if (listen->lists[list] && has_owner(owner, listen->call->owner))
+			session_notify(listen->call->session, listen->call->sink,
+			               lists[list].notification,
 			               new_with_subscription_id(listen->call));
 	}
 	LIST_EACH (node, &server->sessions) {
 		struct mcp_session *session = container_of(node, struct mcp_session, node);
 
-		if (session->is_ready)
-			session_notify(session, lists[list].notification, NULL);
+		if (session->is_ready && has_owner(owner, session->owner))
+			session_notify(session, session->sink, lists[list].notification, NULL);
 	}
 }
 
@@ -206,8 +261,8 @@ static bool has_prefix(const char *subscribed, const char *prefix)
 	       subscribed[strlen(subscribed) - 1] != '/';
 }
 
-/* Sends notifications/resources/updated with the URI of what has changed for each subscription that
- * covers it or, if `is_prefix`, with each subscribed URI that begins with `uri`. */
+/* Sends notifications/resources/updated: once, with the URI of what has changed, if a subscription
+ * covers it; or, if `is_prefix`, with each subscribed URI that begins with `uri`. */
 static void notify_updated(struct mcp_session *session, json_t *uris, const struct mcp_call *listen,
                            const char *uri, bool is_prefix)
 {
@@ -221,47 +276,58 @@ static void notify_updated(struct mcp_session *session, json_t *uris, const stru
 			continue;
 		params = listen != NULL ? new_with_subscription_id(listen) : json_obj();
 		json_set(params, "uri", json_str(is_prefix ? subscribed : uri));
-		session_notify(session, "notifications/resources/updated", params);
+		session_notify(session, listen != NULL ? listen->sink : session->sink,
+		               "notifications/resources/updated", params);
+		if (!is_prefix)
+			return;
 	}
 }
 
-static void notify_all_updated(struct mcp_server *server, const char *uri, bool is_prefix)
+static void notify_all_updated(struct mcp_server *server, const char *owner, const char *uri,
+                               bool is_prefix)
 {
 	LIST_EACH (node, &server->listens) {
 		const struct listen *listen = container_of(node, struct listen, node);
 
-		notify_updated(listen->call->session, listen->uris, listen->call, uri, is_prefix);
+		if (has_owner(owner, listen->call->owner))
+			notify_updated(listen->call->session, listen->uris, listen->call, uri,
+			               is_prefix);
 	}
 	LIST_EACH (node, &server->sessions) {
 		struct mcp_session *session = container_of(node, struct mcp_session, node);
 
-		notify_updated(session, session->subscriptions, NULL, uri, is_prefix);
+		if (has_owner(owner, session->owner))
+			notify_updated(session, session->subscriptions, NULL, uri, is_prefix);
 	}
 }
 
-void mcp_server_resource_updated(struct mcp_server *server, const char *uri)
+void mcp_server_resource_updated(struct mcp_server *server, const char *owner, const char *uri)
 {
-	notify_all_updated(server, uri, false);
+	notify_all_updated(server, owner, uri, false);
 }
 
-void mcp_server_resources_updated(struct mcp_server *server, const char *prefix)
+void mcp_server_resources_updated(struct mcp_server *server, const char *owner, const char *prefix)
 {
-	notify_all_updated(server, prefix, true);
+	notify_all_updated(server, owner, prefix, true);
 }
 
-void mcp_server_each_subscription(struct mcp_server *server, void (*fn)(void *ctx, const char *uri),
+void mcp_server_each_subscription(struct mcp_server *server,
+                                  void (*fn)(void *ctx, const char *owner, const char *uri),
                                   void *ctx)
 {
 	const char *uri;
 	json_t *unused;
 
 	LIST_EACH (node, &server->listens) {
-		json_object_foreach (container_of(node, struct listen, node)->uris, uri, unused)
-			fn(ctx, uri);
+		const struct listen *listen = container_of(node, struct listen, node);
+
+		json_object_foreach (listen->uris, uri, unused)
+			fn(ctx, listen->call->owner, uri);
 	}
 	LIST_EACH (node, &server->sessions) {
-		json_object_foreach (container_of(node, struct mcp_session, node)->subscriptions,
-		                     uri, unused)
-			fn(ctx, uri);
+		const struct mcp_session *session = container_of(node, struct mcp_session, node);
+
+		json_object_foreach (session->subscriptions, uri, unused)
+			fn(ctx, session->owner, uri);
 	}
 }

@@ -64,6 +64,8 @@ static bool read_template(struct mcp_call *call, const struct mcp_template *t)
 	if (variables == NULL)
 		return false;
 	call->record = t;
+	if (!call_check_scope(call, t->scope))
+		return true;
 	call_run_handler(call, t->params, t->args_size, variables, t->read);
 	return true;
 }
@@ -77,6 +79,8 @@ static bool read_resource(struct mcp_call *call)
 		if (strcmp(config->resources[i]->uri, call->uri) != 0)
 			continue;
 		call->record = config->resources[i];
+		if (!call_check_scope(call, config->resources[i]->scope))
+			return true;
 		call_run_handler(call, NULL, 0, NULL, config->resources[i]->read);
 		return true;
 	}

@@ -1,5 +1,6 @@
 /* roots.c - roots/list: requests the roots of the client, after the handshake and again after
- * notifications/roots/list_changed. Only file: URIs of this machine are passed on, as paths. */
+ * notifications/roots/list_changed; in the stateless era when a handler needs them. Only file:
+ * URIs of this machine are passed on, as paths. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,21 +45,17 @@ void roots_request(struct mcp_session *session)
 	message = rpc_notification("roots/list", NULL);
 	json_set(message, "id", json_str(id));
 	text = json_write(message, &len);
-	session_send(session, (struct view){ text, len });
+	sink_send(session->sink, MCP_REQUEST, (struct view){ text, len });
 }
 
-bool roots_receive_response(struct mcp_session *session, const struct rpc_message *rpc)
+void roots_take(struct mcp_server *server, const json_t *result)
 {
-	const char *id = json_as_text(rpc->id);
 	AUTO_JSON json_t *owners = json_list(); /* keeps the strings of `paths` */
 	const char *paths[ROOTS_MAX];
 	size_t count = 0, i;
 	json_t *list, *root;
 
-	if (id == NULL || session->roots_id[0] == '\0' || strcmp(id, session->roots_id) != 0)
-		return false;
-	session->roots_id[0] = '\0';
-	list = json_member(rpc->result, "roots", JSON_ARRAY);
+	list = json_member(result, "roots", JSON_ARRAY);
 	json_array_foreach (list, i, root) {
 		const char *uri = json_text(root, "uri");
 		json_t *path = uri != NULL && count < ROOTS_MAX ? path_from_uri(uri) : NULL;
@@ -72,6 +69,31 @@ bool roots_receive_response(struct mcp_session *session, const struct rpc_messag
 		json_push(owners, path);
 		paths[count++] = json_as_text(path);
 	}
-	session->server->config.roots(session->server->config.app, paths, count);
+	server->config.roots(server->config.app, paths, count);
+}
+
+bool roots_receive_response(struct mcp_session *session, const struct rpc_message *rpc)
+{
+	const char *id = json_as_text(rpc->id);
+
+	if (id == NULL || session->roots_id[0] == '\0' || strcmp(id, session->roots_id) != 0)
+		return false;
+	session->roots_id[0] = '\0';
+	roots_take(session->server, rpc->result);
+	return true;
+}
+
+bool mcp_await_roots(struct mcp_call *call)
+{
+	static const char key[] = "roots";
+
+	if (!mcp_revision_has(call->revision, MCP_STATELESS) || call->server == NULL ||
+	    call->server->config.roots == NULL || !call->may_have_roots ||
+	    !mcp_can_ask(call, MCP_ASK_ROOTS))
+		return true;
+	mcp_ask(call, key, MCP_ASK_ROOTS, NULL);
+	if (!mcp_await_answers(call))
+		return false;
+	roots_take(call->server, mcp_answer(call, key));
 	return true;
 }

@@ -1,4 +1,5 @@
 /* tools.c - tools/list and tools/call. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text/nearest.h"
@@ -24,15 +25,38 @@ static json_t *describe_annotations(const struct mcp_tool *tool, enum mcp_revisi
 	return all;
 }
 
+static json_t *describe_input(const struct mcp_tool *tool)
+{
+	static const struct json_limits limits = { .depth = 32, .values = 1000 };
+	json_t *schema = NULL;
+	struct error err;
+
+	if (tool->schema == NULL)
+		return param_schema(tool->params, true);
+	if (json_read(view_of(tool->schema), &limits, &schema, NULL, &err) < 0)
+		abort(); /* the table is wrong */
+	return schema;
+}
+
+static json_t *describe_execution(const struct mcp_tool *tool)
+{
+	json_t *execution = json_obj();
+
+	json_set(execution, "taskSupport",
+	         json_str(tool->task == MCP_TASK_REQUIRED ? "required" : "optional"));
+	return execution;
+}
+
 static json_t *describe_tool(const struct mcp_call *call, const void *record)
 {
 	const struct mcp_tool *tool = record;
 	json_t *entry, *input;
 
-	if (tool->is_offered != NULL && !tool->is_offered(call->app))
+	if ((tool->is_offered != NULL && !tool->is_offered(call->app)) ||
+	    (call->scopes & tool->scope) != tool->scope)
 		return NULL;
 	entry = json_obj();
-	input = param_schema(tool->params, true);
+	input = describe_input(tool);
 
 	json_set(entry, "name", json_str(tool->name));
 	set_base_metadata(entry, call->revision,
@@ -45,6 +69,8 @@ static json_t *describe_tool(const struct mcp_call *call, const void *record)
 		json_set(entry, "outputSchema", param_schema(tool->output, false));
 	if (mcp_revision_has(call->revision, MCP_ANNOTATIONS))
 		json_set(entry, "annotations", describe_annotations(tool, call->revision));
+	if (tool->task != MCP_TASK_NEVER && mcp_revision_has(call->revision, MCP_TASK_EXPERIMENT))
+		json_set(entry, "execution", describe_execution(tool));
 	return entry;
 }
 
@@ -86,7 +112,9 @@ void tools_call_method(struct mcp_call *call)
 		respond_unknown_tool(call, name);
 		return;
 	}
-	if (!call_get_arguments(call, &arguments))
+	if (!call_get_arguments(call, &arguments) ||
+	    !headers_check_params(call, (*tool)->params, arguments) ||
+	    !call_check_scope(call, (*tool)->scope) || !task_check_request(call, *tool))
 		return;
 	call->is_tool = true;
 	call->record = *tool;

@@ -230,6 +230,8 @@ json_t *param_schema(const struct param *params, bool is_input)
 		property = param_value_schema(p, is_input);
 		if (is_input && p->help[0] != '\0') /* without help the name is enough */
 			json_set_text(property, "description", p->help);
+		if (is_input)
+			json_set_text(property, "x-mcp-header", p->header);
 		json_set(properties, p->name, property);
 		if (p->required)
 			json_push(required, json_str(p->name));

@@ -43,9 +43,9 @@ enum param_type {
 	PARAM_JSON,
 };
 
-/* Appends strings to `values` as candidates for completion. The caller removes those that do not
- * begin with `typed`. */
-typedef void param_complete_fn(void *app, const char *typed, json_t *values);
+/* Appends strings to `values` as candidates for completion, for a call of this owner. The caller
+ * removes those that do not begin with `typed`. */
+typedef void param_complete_fn(void *app, const char *owner, const char *typed, json_t *values);
 
 struct param {
 	const char *name;
@@ -70,6 +70,9 @@ struct param {
 	const struct param *fields;  /* RECORD, RECORDS */
 	size_t record_size;          /* RECORDS: bytes of one entry's struct */
 	size_t offset;               /* of the field in the caller's struct */
+	/* STRING, ENUM, BOOL, INT: over HTTP the header Mcp-Param-{header} repeats the value, so
+	 * that proxies can route by it (x-mcp-header); or NULL. Not for secrets. */
+	const char *header;
 };
 
 struct param_strings {
