@@ -104,8 +104,9 @@ static bool is_busy(struct mcp_sink *sink)
 	return output_pending(stdio->output) > (half < BUSY_BYTES ? half : BUSY_BYTES);
 }
 
-static void on_send(struct mcp_sink *sink, struct view text)
+static void on_send(struct mcp_sink *sink, const struct mcp_message *message)
 {
+	const struct view text = message->text;
 	struct stdio *stdio = container_of(sink, struct stdio, sink);
 	AUTO_FREE char *line = NULL;
 	struct error err;
@@ -230,7 +231,7 @@ int stdio_new(struct loop *loop, struct mcp_server *server, const struct stdio_c
 	stdio->config = *config;
 	stdio->loop = loop;
 	stdio->server = server;
-	stdio->sink = (struct mcp_sink){ on_send, is_busy };
+	stdio->sink = (struct mcp_sink){ .send = on_send, .is_busy = is_busy };
 	if (output_new(loop, config->out_fd, config->max_queue, &output_events, stdio,
 	               &stdio->output, err) < 0) {
 		free(stdio);
@@ -241,7 +242,9 @@ int stdio_new(struct loop *loop, struct mcp_server *server, const struct stdio_c
 	stdio->hang_up_timer = loop_timer_new(loop, on_hang_up_over, stdio);
 	stdio->grace_ms = config->grace_ms;
 	stdio->overflow_timer = loop_timer_new(loop, on_overflow, stdio);
-	stdio->session = mcp_session_new(server, &stdio->sink);
+	stdio->session = mcp_session_new(
+	        server, &stdio->sink,
+	        &(struct mcp_caller){ config->owner, MCP_SCOPE_ALL, .has_roots = true });
 	stdio->input = input_new(loop, config->in_fd, &input_events, stdio);
 	*ret = stdio;
 	return 0;

@@ -1,0 +1,296 @@
+/* mcp_http.c - the life of the object, and the checks that every request passes. */
+#include "transport/mcp_http/mcp_http.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "loop/loop.h"
+#include "transport/mcp_http/internal.h"
+
+const struct mcp_http_limits mcp_http_default_limits = {
+	.max_sessions = 16384,
+	.max_owner_sessions = 8192,
+	.session_idle_ms = 30 * 60 * 1000,
+	.max_events = 1024,
+	.max_event_bytes = 16 * 1024 * 1024,
+	.max_owner_bytes = 64 * 1024 * 1024,
+	.max_kept_bytes = 256 * 1024 * 1024,
+	.events_kept_ms = 60 * 1000,
+	.silence_ms = 1000,
+	.retry_ms = 1000,
+};
+
+const char *const mcp_http_single_fields[] = {
+	"mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name",
+	"mcp-param-*",    "last-event-id",        NULL,
+};
+
+static void ignore_message(struct mcp_sink *sink, const struct mcp_message *message)
+{
+	(void)sink, (void)message;
+}
+
+static bool is_always_busy(struct mcp_sink *sink)
+{
+	(void)sink;
+	return true;
+}
+
+static void on_silence(void *ctx)
+{
+	event_streams_check_silence(ctx);
+}
+
+static void on_expiry(void *ctx)
+{
+	http_sessions_expire(ctx);
+}
+
+/* All calls are finished, or the grace period is over. */
+static void finish_stop(void *ctx)
+{
+	struct mcp_http *http = ctx;
+	void (*stopped)(void *) = http->stopped;
+
+	http->stopped = NULL;
+	mcp_http_close_owner(http, NULL);
+	stopped(http->stopped_ctx);
+}
+
+struct mcp_http *mcp_http_new(struct loop *loop, const struct mcp_http_config *config)
+{
+	struct mcp_http *http = mem_new(sizeof *http);
+
+	http->loop = loop;
+	http->config = *config;
+	http->no_sink = (struct mcp_sink){ ignore_message, is_always_busy, NULL, NULL };
+	http->expiry_at_ms = UINT64_MAX;
+	list_init(&http->sessions);
+	list_init(&http->owners);
+	list_init(&http->streams);
+	list_init(&http->waiting);
+	list_init(&http->finished);
+	for (size_t i = 0; i < SESSION_BUCKETS; i++)
+		list_init(&http->buckets[i]);
+	http->silence_timer = loop_timer_new(loop, on_silence, http);
+	http->expiry_timer = loop_timer_new(loop, on_expiry, http);
+	http->grace_timer = loop_timer_new(loop, finish_stop, http);
+	return http;
+}
+
+struct mcp_http *mcp_http_free(struct mcp_http *http)
+{
+	if (http == NULL)
+		return NULL;
+	mcp_http_close_owner(http, NULL);
+	loop_run_deferred(http->loop); /* streams of stateless requests */
+	(void)loop_timer_free(http->silence_timer);
+	(void)loop_timer_free(http->expiry_timer);
+	(void)loop_timer_free(http->grace_timer);
+	free(http);
+	return NULL;
+}
+
+size_t mcp_http_sessions(const struct mcp_http *http)
+{
+	return http->session_count;
+}
+
+/* --- closing --- */
+
+/* Whether `owner` is `wanted`, or a user of it, as a proxy has named it. NULL: any. */
+static bool belongs_to(const char *owner, const char *wanted)
+{
+	size_t len = wanted != NULL ? strlen(wanted) : 0;
+
+	return wanted == NULL ||
+	       (strncmp(owner, wanted, len) == 0 && (owner[len] == '\0' || owner[len] == '>'));
+}
+
+static struct http_session *find_owner_session(const struct mcp_http *http, const char *owner)
+{
+	LIST_EACH (node, &http->sessions) {
+		struct http_session *session = container_of(node, struct http_session, node);
+
+		if (belongs_to(session->caller.owner, owner))
+			return session;
+	}
+	return NULL;
+}
+
+/* A stateless stream; with `only_listen`, one that never finishes by itself. */
+static struct event_stream *find_alone(const struct mcp_http *http, const char *owner,
+                                       bool only_listen)
+{
+	LIST_EACH (node, &http->streams) {
+		struct event_stream *stream = container_of(node, struct event_stream, node);
+
+		if (stream->own != NULL && (stream->is_listen || !only_listen) &&
+		    belongs_to(mcp_session_owner(stream->own), owner))
+			return stream;
+	}
+	return NULL;
+}
+
+/* Closing one may finish others, so each search begins at the front. */
+void mcp_http_close_owner(struct mcp_http *http, const char *owner)
+{
+	struct http_session *session;
+	struct event_stream *stream;
+
+	while ((session = find_owner_session(http, owner)) != NULL)
+		http_session_close(session);
+	while ((stream = find_alone(http, owner, false)) != NULL)
+		event_stream_close_alone(stream);
+}
+
+void mcp_http_check_stopped(struct mcp_http *http)
+{
+	if (http->stopped != NULL && list_is_empty(&http->streams))
+		loop_timer_start(http->grace_timer, 0);
+}
+
+void mcp_http_stop(struct mcp_http *http, uint64_t grace_ms, void (*stopped)(void *ctx), void *ctx)
+{
+	struct event_stream *stream;
+
+	if (http->stopping)
+		return;
+	http->stopping = true;
+	http->stopped = stopped;
+	http->stopped_ctx = ctx;
+	while ((stream = find_alone(http, NULL, true)) != NULL)
+		event_stream_close_alone(stream);
+	LIST_EACH (node, &http->sessions) {
+		struct http_session *session = container_of(node, struct http_session, node);
+
+		if (!session->is_sse)
+			event_stream_disconnect(&session->main);
+	}
+	loop_timer_start(http->grace_timer, grace_ms);
+	mcp_http_check_stopped(http);
+}
+
+/* --- requests --- */
+
+static void answer_health(const struct mcp_http *http, struct http_request *request,
+                          enum endpoint endpoint)
+{
+	const char *why = NULL;
+	json_t *body = json_obj();
+
+	if (endpoint == ENDPOINT_READY) {
+		why = http->stopping ? "the server is being stopped" : NULL;
+		if (why == NULL && http->config.why_not_ready != NULL)
+			why = http->config.why_not_ready(http->config.ctx);
+	}
+	json_set_text(body, "status", why == NULL ? "ok" : "not ready");
+	json_set_text(body, "reason", why);
+	answer_json(http, request, why == NULL ? 200 : 503, body);
+}
+
+static void dispatch_request(const struct incoming *incoming)
+{
+	switch (incoming->endpoint) {
+	case ENDPOINT_MCP:
+		if (http_method(incoming->request) == HTTP_POST)
+			post_mcp(incoming);
+		else if (http_method(incoming->request) == HTTP_GET)
+			get_mcp(incoming);
+		else
+			delete_mcp(incoming);
+		break;
+	case ENDPOINT_SSE:
+		get_sse(incoming);
+		break;
+	case ENDPOINT_MESSAGES:
+		post_messages(incoming);
+		break;
+	case ENDPOINT_HEALTH:
+	case ENDPOINT_READY:
+		answer_health(incoming->http, incoming->request, incoming->endpoint);
+		break;
+	}
+}
+
+/* Sets incoming->caller. False: the request was answered. */
+static bool admit_caller(struct incoming *incoming)
+{
+	const struct mcp_http_config *config = &incoming->http->config;
+	struct mcp_http_identity identity = { .caller = config->caller };
+
+	if (incoming->http->stopping) {
+		answer_error(incoming->http, incoming->request, 503, ANSWER_TRANSPORT,
+		             "The server is being stopped.");
+		return false;
+	}
+	if (config->authenticate != NULL)
+		config->authenticate(config->ctx, incoming->request, &identity);
+	if (identity.refusal != 0) {
+		answer_refusal(incoming->http, incoming->request, &identity);
+		return false;
+	}
+	incoming->caller = identity.caller;
+	return true;
+}
+
+static void receive_mcp_request(struct incoming *incoming)
+{
+	if (admit_caller(incoming))
+		dispatch_request(incoming);
+}
+
+static void answer_not_found(const struct mcp_http *http, struct http_request *request)
+{
+	json_t *body = json_obj();
+
+	json_set_text(body, "error", "not found");
+	answer_json(http, request, 404, body);
+}
+
+/* A path that is not MCP's: a mount may answer it itself. Who calls is checked first, so that only
+ * callers learn which paths there are. */
+static void receive_other_request(struct incoming *incoming)
+{
+	const struct mcp_http_config *config = &incoming->http->config;
+	const char *path = http_path(incoming->request);
+
+	for (size_t i = config->mount_count;
+	     i-- > 0 && http_method(incoming->request) == HTTP_GET;) {
+		const struct mcp_http_mount *mount = &config->mounts[i];
+		size_t len = strlen(mount->prefix);
+
+		if (mount->serve == NULL || strncmp(path, mount->prefix, len) != 0 ||
+		    path[len] != '/')
+			continue;
+		if (!admit_caller(incoming) ||
+		    mount->serve(mount->ctx, incoming->request, &incoming->caller, path + len))
+			return;
+		break;
+	}
+	answer_not_found(incoming->http, incoming->request);
+}
+
+void mcp_http_request(void *ctx, struct http_request *request)
+{
+	struct mcp_http *http = ctx;
+	struct incoming incoming = { .http = http, .request = request };
+	const char *why = guard_check(&http->config, request);
+	enum http_method method = http_method(request);
+
+	if (why != NULL)
+		answer_error(http, request, 403, ANSWER_TRANSPORT, why);
+	else if (!route_find(&http->config, http_path(request), &incoming.endpoint,
+	                     &incoming.mount))
+		receive_other_request(&incoming);
+	else if (method == HTTP_OPTIONS)
+		guard_answer_options(http, request, route_methods(incoming.endpoint));
+	else if (!route_has_method(incoming.endpoint, method))
+		answer_not_allowed(http, request, route_methods(incoming.endpoint));
+	else if (incoming.mount == NULL)
+		dispatch_request(&incoming);
+	else
+		receive_mcp_request(&incoming);
+}
