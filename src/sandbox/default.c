@@ -1,5 +1,6 @@
 /* default.c - the sandbox that calls use when they name none: "default", or "default-2" and so on
- * where another server of the same owner has the earlier ones awake and cannot be reached. */
+ * where another server of the same owner has the earlier ones awake and cannot be reached, or where
+ * another engine has made them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +40,20 @@ static bool find_awake(struct manager *manager, const char *owner, struct sandbo
 	return false;
 }
 
+/* A server that ended while it created the sandbox has left a row without a whole sandbox. Recovery
+ * deletes it, but a call may come before the recovery at the start of this server. */
+static int find_row(struct manager *manager, const char *owner, const char *name,
+                    struct sandbox_row *ret, struct error *err)
+{
+	if (registry_find(manager->store, owner, name, ret, err) < 0)
+		return -1;
+	if (ret->state != SANDBOX_CREATING || guest_is_used_elsewhere(manager, ret) ||
+	    strcmp(ret->instance, manager->config.instance) == 0)
+		return 0;
+	manager_recover(manager);
+	return registry_find(manager->store, owner, name, ret, err);
+}
+
 int sandbox_get_default(struct manager *manager, const struct sandbox_options *options,
                         bool skip_busy, struct sandbox **ret, struct error *err)
 {
@@ -52,8 +67,10 @@ int sandbox_get_default(struct manager *manager, const struct sandbox_options *o
 		struct error why;
 
 		named.name = default_name(i, text);
-		if (registry_find(manager->store, options->owner, named.name, &row, &why) == 0) {
-			if (!skip_busy || !guest_is_used_elsewhere(manager, &row))
+		if (find_row(manager, options->owner, named.name, &row, &why) == 0) {
+			bool is_elsewhere = guest_is_used_elsewhere(manager, &row);
+
+			if (is_elsewhere ? !skip_busy : sandbox_has_engine(manager, &row))
 				return sandbox_find(manager, options->owner, row.spec.id, ret, err);
 			continue;
 		}

@@ -2,8 +2,8 @@
  *
  * Such a sandbox is woken by connecting to that server, the holder. Its struct then has a channel
  * but no box, and only the holder may change its row: sandbox_sleep() closes the connection, and a
- * reset or a deletion is a request to the holder. When the holder exits or ends the sandbox, the
- * channel fails, and the next wake claims the row as usual. */
+ * reset, a deletion or an update is a request to the holder. When the holder exits or ends the
+ * sandbox, the channel fails, and the next wake claims the row as usual. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +22,9 @@ struct guest_call {
 	struct list node;        /* in manager->guest_calls */
 	struct sandbox *sandbox; /* held */
 	enum share_kind kind;
-	struct share_call *call; /* NULL until connected */
-	sandbox_fn *fn;          /* not for SHARE_ATTACH */
+	struct share_changes *changes; /* of SHARE_UPDATE; or NULL */
+	struct share_call *call;       /* NULL until connected */
+	sandbox_fn *fn;                /* not for SHARE_ATTACH */
 	void *ctx;
 	bool is_cancelled; /* freed as soon as the connection is made */
 };
@@ -116,6 +117,7 @@ static void free_call(struct guest_call *call)
 
 	list_remove(&call->node);
 	(void)share_call_free(call->call);
+	free(call->changes);
 	free(call);
 	sandbox_release(sandbox);
 }
@@ -141,6 +143,15 @@ static void unload_deleted_sandbox(struct sandbox *sandbox)
 	sandbox_unload(sandbox);
 }
 
+static void read_row_again(struct sandbox *sandbox)
+{
+	struct sandbox_row row;
+	struct error err;
+
+	if (registry_get(sandbox->manager->store, sandbox->row.spec.id, &row, &err) == 0)
+		sandbox_adopt_row(sandbox, &row);
+}
+
 static void finish_call(struct guest_call *call, int fd, const struct error *why)
 {
 	struct sandbox *sandbox = call->sandbox;
@@ -148,6 +159,8 @@ static void finish_call(struct guest_call *call, int fd, const struct error *why
 	if (call->kind == SHARE_ATTACH) {
 		finish_attach(sandbox, fd, why);
 	} else {
+		if (why == NULL && call->kind == SHARE_UPDATE)
+			read_row_again(sandbox);
 		waiters_notify_one(sandbox->manager->loop, call->fn, call->ctx, why);
 		if (why == NULL && call->kind == SHARE_DELETE)
 			unload_deleted_sandbox(sandbox);
@@ -175,7 +188,7 @@ static void on_connected(void *ctx, int fd, const struct error *why)
 		free_call(call);
 	} else if (why == NULL) {
 		call->call = share_call_new(sandbox->manager->loop, fd, call->kind,
-		                            sandbox->row.spec.id, on_answer, call);
+		                            sandbox->row.spec.id, call->changes, on_answer, call);
 	} else if (call->kind == SHARE_ATTACH) {
 		finish_call(call, -1, why);
 	} else {
@@ -184,13 +197,16 @@ static void on_connected(void *ctx, int fd, const struct error *why)
 	}
 }
 
+/* Takes over `changes`. */
 static int start_call(struct sandbox *sandbox, const char *holder, enum share_kind kind,
-                      sandbox_fn *fn, void *ctx, struct error *err)
+                      struct share_changes *changes, sandbox_fn *fn, void *ctx, struct error *err)
 {
 	struct manager *manager = sandbox->manager;
 	struct guest_call *call = mem_new(sizeof *call);
 
-	*call = (struct guest_call){ .sandbox = sandbox, .kind = kind, .fn = fn, .ctx = ctx };
+	*call = (struct guest_call){
+		.sandbox = sandbox, .kind = kind, .changes = changes, .fn = fn, .ctx = ctx
+	};
 	list_add(&manager->guest_calls, &call->node);
 	sandbox_hold(sandbox);
 	if (manager->config.connect_server(manager->config.ctx, holder, on_connected, call, err) ==
@@ -206,7 +222,7 @@ bool guest_wake(struct sandbox *sandbox, int *ret, struct error *err)
 
 	if (!find_holder(sandbox, holder))
 		return false;
-	*ret = start_call(sandbox, holder, SHARE_ATTACH, NULL, NULL, err);
+	*ret = start_call(sandbox, holder, SHARE_ATTACH, NULL, NULL, NULL, err);
 	if (*ret == 0) {
 		sandbox->is_guest = true;
 		sandbox->reason[0] = '\0';
@@ -222,7 +238,7 @@ static bool request_end(struct sandbox *sandbox, enum share_kind kind, sandbox_f
 
 	if (!find_holder(sandbox, holder))
 		return false;
-	if (start_call(sandbox, holder, kind, fn, ctx, &err) < 0)
+	if (start_call(sandbox, holder, kind, NULL, fn, ctx, &err) < 0)
 		waiters_notify_one(sandbox->manager->loop, fn, ctx, &err);
 	return true;
 }
@@ -235,6 +251,42 @@ bool guest_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 bool guest_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 {
 	return request_end(sandbox, SHARE_RESET, fn, ctx);
+}
+
+/* Copies strings up to the empty one at their end; `out` is zeroed. */
+static void copy_list(char *out, size_t size, const char *list)
+{
+	for (size_t len; (len = strlen(list)) != 0 && len + 1 < size; list += len + 1) {
+		memcpy(out, list, len);
+		out += len + 1;
+		size -= len + 1;
+	}
+}
+
+bool guest_update(struct sandbox *sandbox, const struct sandbox_changes *changes, sandbox_fn *fn,
+                  void *ctx)
+{
+	char holder[INSTANCE_LEN + 1];
+	struct share_changes *sent;
+	struct error err;
+
+	if (!find_holder(sandbox, holder))
+		return false;
+	sent = mem_new(sizeof *sent);
+	sent->has_name = changes->name != NULL;
+	if (changes->name != NULL)
+		(void)snprintf(sent->name, sizeof sent->name, "%s", changes->name);
+	copy_list(sent->env, sizeof sent->env, changes->env);
+	copy_list(sent->labels, sizeof sent->labels, changes->labels);
+	sent->idle_s = changes->idle_s;
+	sent->lifetime_s = changes->lifetime_s;
+	sent->limits = changes->limits;
+	sent->network = changes->network;
+	if (changes->network >= 0)
+		copy_list(sent->network_allow, sizeof sent->network_allow, changes->network_allow);
+	if (start_call(sandbox, holder, SHARE_UPDATE, sent, fn, ctx, &err) < 0)
+		waiters_notify_one(sandbox->manager->loop, fn, ctx, &err);
+	return true;
 }
 
 /* --- the end --- */
@@ -271,6 +323,7 @@ void guest_free_calls(struct manager *manager)
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): list links are not followed */
 		list_remove(&call->node);
 		(void)share_call_free(call->call);
+		free(call->changes);
 		free(call);
 	}
 }

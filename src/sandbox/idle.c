@@ -45,7 +45,7 @@ int64_t sandbox_sleeps_in_s(const struct sandbox *sandbox)
 	return idle_ms < most_ms ? (int64_t)((most_ms - idle_ms) / 1000) : 0;
 }
 
-static void check_sandbox(struct sandbox *sandbox, int64_t now_s)
+static void check_sandbox(struct manager *manager, struct sandbox *sandbox, int64_t now_s)
 {
 	if (is_expired(sandbox, now_s)) {
 		/* A sandbox that another server has awake is deleted by that server. A sandbox that
@@ -58,12 +58,15 @@ static void check_sandbox(struct sandbox *sandbox, int64_t now_s)
 		return;
 	}
 	if (sandbox->phase == PHASE_READY && sandbox->row.idle_s != 0 && sandbox->holds == 0 &&
-	    sandbox_sleeps_in_s(sandbox) == 0)
-		sandbox_sleep(sandbox, NULL, NULL);
-	else if (sandbox->phase == PHASE_ASLEEP && sandbox->holds == 0 && !sandbox->row.temporary &&
-	         waiters_is_empty(&sandbox->waiters) &&
-	         !processes_worth_keeping(sandbox->processes) &&
-	         clock_now_ms() - sandbox->active_ms >= UNLOAD_MS)
+	    sandbox_sleeps_in_s(sandbox) == 0) {
+		if (manager->config.deletes_idle && sandbox->row.temporary && !sandbox->is_guest)
+			sandbox_delete(sandbox, NULL, NULL);
+		else
+			sandbox_sleep(sandbox, NULL, NULL);
+	} else if (sandbox->phase == PHASE_ASLEEP && sandbox->holds == 0 &&
+	           !sandbox->row.temporary && waiters_is_empty(&sandbox->waiters) &&
+	           !processes_worth_keeping(sandbox->processes) &&
+	           clock_now_ms() - sandbox->active_ms >= UNLOAD_MS)
 		sandbox_unload(sandbox);
 }
 
@@ -109,7 +112,7 @@ static void on_timer(void *ctx)
 		struct sandbox *sandbox = container_of(node, struct sandbox, node);
 
 		node = node->next;
-		check_sandbox(sandbox, now_s);
+		check_sandbox(manager, sandbox, now_s);
 	}
 	loop_timer_start(manager->timer, any_ready(manager) ? CHECK_MS : RELAXED_MS);
 }

@@ -6,6 +6,8 @@
  *   sandbox_end.c    putting a sandbox to sleep, resetting and deleting it
  *   sandbox_update.c changing the name, the limits and the like of a sandbox
  *   sandbox_setup.c  the mounts, the environment and the ceilings of a sandbox
+ *   sandbox_history.c what is recorded about runs and connections
+ *   sandbox_network.c the network policy, and the gate of a sandbox that is awake
  *   guest.c          sandboxes that another server has awake
  *   default.c idle.c quota.c sweep.c   policies over all sandboxes
  *
@@ -18,6 +20,8 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/waiters.h"
 
+struct gate;
+struct gate_log;
 struct history;
 
 struct manager {
@@ -73,15 +77,21 @@ struct sandbox {
 	uint64_t active_ms;   /* last use, on the monotonic clock */
 	int64_t saved_used_s; /* last use as written to the row, wall clock */
 	char **env;           /* of its programs; NULL: not computed yet */
-	bool is_unloaded;     /* in manager->unloaded */
-	bool is_guest;        /* awake in another server; `box` is NULL then */
+	struct gate *gate;    /* while it is awake; NULL: it has no network */
+	struct gate *installers[SANDBOX_INSTALLERS]; /* see sandbox_open_installer(); or NULL */
+	uint64_t installer_serials[SANDBOX_INSTALLERS];
+	struct gate_log *gate_log; /* NULL: no program has had a network */
+	bool is_unloaded;          /* in manager->unloaded */
+	bool is_guest;             /* awake in another server; `box` is NULL then */
 	bool is_clean;        /* a reset has just removed the files: waking need not do it again */
 	bool reset_pending;   /* to be cleared as soon as it has ended */
 	bool delete_pending;  /* to be deleted as soon as it has ended */
 	bool erase_requested; /* the engine is removing the files for good, or will */
 	bool met_limit;       /* the last end was a limit on memory, disk or locks */
-	char reason[480];     /* why it ended last */
-	char lowered[480];    /* the limits that are below those of its creation, in words; "" */
+	struct engine_progress progress; /* while it is being started; "": none */
+	char path[ENGINE_PATH_SIZE];     /* PATH of its image; "" */
+	char reason[480];                /* why it ended last */
+	char lowered[480]; /* the limits that are below those of its creation, in words; "" */
 };
 
 /* --- manager.c --- */
@@ -116,6 +126,8 @@ bool guest_is_used_elsewhere(const struct manager *manager, const struct sandbox
  * first is to be called in PHASE_ASLEEP; *ret is -1 if the connection could not be requested. */
 MUST_CHECK bool guest_wake(struct sandbox *sandbox, int *ret, struct error *err);
 MUST_CHECK bool guest_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+MUST_CHECK bool guest_update(struct sandbox *sandbox, const struct sandbox_changes *changes,
+                             sandbox_fn *fn, void *ctx);
 MUST_CHECK bool guest_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Closes the connection to the holder, after which the sandbox is asleep for this server. */
 void guest_disconnect(struct sandbox *sandbox);
@@ -165,8 +177,30 @@ void sandbox_free_all(struct manager *manager);
 /* Copies what sandbox_update() can change from a row of the registry. */
 void sandbox_adopt_row(struct sandbox *sandbox, const struct sandbox_row *row);
 
+/* --- sandbox_network.c --- */
+
+enum { SANDBOX_NETWORK_ENV_MAX = 16 };
+/* Starts the gate of a sandbox that is ready, applies a changed policy to it, or stops it. */
+void sandbox_start_gate(struct sandbox *sandbox);
+void sandbox_stop_gate(struct sandbox *sandbox);
+void sandbox_stop_gates(struct sandbox *sandbox); /* also those of installers */
+/* The row has another policy now; `before` was the mode in force. */
+void sandbox_network_changed(struct sandbox *sandbox, enum net_mode before);
+/* Writes "NAME=value" strings from malloc into `env`, which has room for SANDBOX_NETWORK_ENV_MAX.
+ * Returns their number. */
+size_t sandbox_network_env(const struct sandbox *sandbox, char **env);
+/* --- sandbox_history.c --- */
+
+/* Writes a line to the history, unless the sandbox is temporary. */
+void sandbox_add_history(struct sandbox *sandbox, int64_t started_s, uint64_t duration_ms,
+                         const char *what, const char *outcome);
+
 /* --- sandbox_setup.c --- */
 
+/* Whether the row's sandbox was made by the engine of this server. */
+bool sandbox_has_engine(const struct manager *manager, const struct sandbox_row *row);
+/* Fails, naming both engines, if it was not. */
+MUST_CHECK int sandbox_check_engine(const struct sandbox *sandbox, struct error *err);
 /* Records in *row which shared directories the options ask for. */
 MUST_CHECK int sandbox_choose_mounts(const struct manager *manager, const char *const *targets,
                                      struct sandbox_row *row, struct error *err);
@@ -176,5 +210,7 @@ void sandbox_fill_mounts(const struct manager *manager, struct sandbox_row *row)
  * lowered them since the sandbox was created, or it was created on a larger machine. The registry
  * keeps the old ones. */
 void sandbox_lower_limits(struct sandbox *sandbox);
+/* Sets the PATH that the image of the sandbox names, before any program runs. */
+void sandbox_set_path(struct sandbox *sandbox, const char *path);
 char **sandbox_make_env(const struct sandbox *sandbox);
 void sandbox_free_env(char **env);

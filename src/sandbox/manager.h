@@ -13,6 +13,7 @@
 #include "sandbox/process/process.h"
 #include "sandbox/registry/registry.h"
 
+struct dial;
 struct engine;
 struct error;
 struct loop;
@@ -51,6 +52,13 @@ struct manager_config {
 	void *ctx; /* of all callbacks */
 	/* Notes are read at a terminal: they name flags of belljar, not arguments of tools. */
 	bool for_person;
+	/* Connects to hosts outside, for sandboxes that have a network, as far as the ceiling
+	 * allows. NULL: no sandbox has one. */
+	struct dial *dial;
+	const struct net_ceiling *ceiling;
+	/* A temporary sandbox that is idle is deleted instead of put to sleep: for servers that
+	 * outlive their clients. */
+	bool deletes_idle;
 	struct process_limits process;
 	struct quota quota;
 	/* The most that a sandbox may have. A sandbox that was created with more is started with

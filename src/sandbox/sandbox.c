@@ -18,7 +18,6 @@
 #include "loop/loop.h"
 #include "sandbox/channel/channel.h"
 #include "sandbox/internal.h"
-#include "sandbox/registry/history.h"
 
 enum {
 	SAVE_USED_EVERY_S = 10, /* seconds between two writes of the time of last use */
@@ -45,6 +44,13 @@ struct sandbox *sandbox_add(struct manager *manager, const struct sandbox_row *r
 static void set_reason(struct sandbox *sandbox, const char *text)
 {
 	(void)snprintf(sandbox->reason, sizeof sandbox->reason, "%s", text);
+}
+
+static void on_progress(void *ctx, const struct engine_progress *progress)
+{
+	struct sandbox *sandbox = ctx;
+
+	sandbox->progress = *progress;
 }
 
 static void on_start_failed(void *ctx, const struct error *why)
@@ -178,6 +184,7 @@ static void on_ready(void *ctx)
 	sandbox->row.spec.fresh = false;
 	sandbox->is_clean = false;
 	sandbox_touch(sandbox);
+	sandbox_start_gate(sandbox);
 	idle_check_soon(sandbox->manager);
 	waiters_notify(&sandbox->waiters, EVENT_READY, NULL);
 }
@@ -235,11 +242,14 @@ static void on_started(void *ctx, int fd, const struct engine_user *user)
 		return;
 	}
 	sandbox->phase = PHASE_HANDSHAKE;
+	sandbox_set_path(sandbox, user->path);
 	if (open_channel(sandbox, fd, user, &err) < 0)
 		on_channel_failed(sandbox, &err);
 }
 
-static const struct engine_events engine_events = { on_started, on_start_failed, on_ended };
+static const struct engine_events engine_events = {
+	.progress = on_progress, .started = on_started, .failed = on_start_failed, .ended = on_ended
+};
 
 int sandbox_start(struct sandbox *sandbox, struct error *err)
 {
@@ -248,6 +258,7 @@ int sandbox_start(struct sandbox *sandbox, struct error *err)
 
 	spec.fresh = spec.fresh || sandbox->row.state == SANDBOX_CREATING;
 	sandbox->reason[0] = '\0';
+	sandbox->progress = (struct engine_progress){ .done = 0 };
 	if (engine->ops->start(engine, &spec, &engine_events, sandbox, &sandbox->box, err) < 0)
 		return -1;
 	sandbox->phase = PHASE_STARTING;
@@ -277,6 +288,25 @@ int sandbox_find(struct manager *manager, const char *owner, const char *id_or_n
 	return 0;
 }
 
+int sandbox_find_awake(struct manager *manager, const char *id, struct sandbox **ret,
+                       struct error *err)
+{
+	struct sandbox_row row;
+
+	if (registry_get(manager->store, id, &row, err) < 0)
+		return -1;
+	LIST_EACH (node, &manager->sandboxes) {
+		struct sandbox *sandbox = container_of(node, struct sandbox, node);
+
+		if (strcmp(sandbox->row.spec.id, id) == 0 && sandbox != manager->prepared &&
+		    sandbox_is_awake_here(sandbox)) {
+			*ret = sandbox;
+			return 0;
+		}
+	}
+	return error_set(err, ERR_INVALID, "the sandbox has just fallen asleep: try again");
+}
+
 /* --- wake --- */
 
 static int wake_sandbox(struct sandbox *sandbox, struct error *err)
@@ -288,6 +318,8 @@ static int wake_sandbox(struct sandbox *sandbox, struct error *err)
 		return manager_stopping_error(err);
 	if (guest_wake(sandbox, &r, err))
 		return r;
+	if (sandbox_check_engine(sandbox, err) < 0)
+		return -1;
 	prepared_delete(manager);
 	if (quota_admit_awake(manager, sandbox->row.owner, &sandbox->row.spec, err) < 0 ||
 	    sandbox_claim(sandbox, err) < 0)
@@ -400,6 +432,13 @@ const char *const *sandbox_env(struct sandbox *sandbox)
 	return (const char *const *)sandbox->env;
 }
 
+const struct engine_progress *sandbox_progress(const struct sandbox *sandbox)
+{
+	return sandbox->phase == PHASE_STARTING && sandbox->progress.text[0] != '\0'
+	               ? &sandbox->progress
+	               : NULL;
+}
+
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret)
 {
 	*ret = (struct engine_counters){ 0 };
@@ -425,22 +464,6 @@ struct processes *sandbox_processes(struct sandbox *sandbox)
 bool sandbox_is_resetting(const struct sandbox *sandbox)
 {
 	return sandbox->reset_pending || sandbox->row.spec.fresh;
-}
-
-void sandbox_record_run(struct sandbox *sandbox, int64_t started_s, uint64_t duration_ms,
-                        const char *what, const char *outcome)
-{
-	const struct manager_config *config = &sandbox->manager->config;
-	struct history_row row = { .started_s = started_s, .duration_ms = duration_ms };
-
-	memcpy(row.sandbox, sandbox->row.spec.id, sizeof row.sandbox);
-	memcpy(row.owner, sandbox->row.owner, sizeof row.owner);
-	(void)utf8_escape(view_of(what), row.what, sizeof row.what);
-	(void)utf8_escape(view_of(outcome), row.outcome, sizeof row.outcome);
-	if (!sandbox->row.temporary)
-		history_add(sandbox->manager->history, &row);
-	if (config->process_ended != NULL)
-		config->process_ended(config->ctx, &sandbox->row);
 }
 
 bool sandbox_met_limit(const struct sandbox *sandbox)

@@ -22,6 +22,7 @@
 
 struct channel;
 struct error;
+struct gate_log;
 struct loop;
 struct manager;
 struct process_limits;
@@ -37,6 +38,8 @@ struct sandbox_options {
 	const char *const *mounts;
 	const char *env;    /* in the format of sandbox_row.env; NULL: none */
 	const char *labels; /* in the format of sandbox_row.labels; NULL: none */
+	enum net_mode network;
+	const char *network_allow; /* in the format of sandbox_row.network_allow; NULL: none */
 	uint32_t idle_s, lifetime_s;
 	bool temporary; /* deleted when the server exits, if not before */
 };
@@ -72,6 +75,10 @@ void sandbox_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 void sandbox_cancel_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Whether this server itself has the sandbox awake, or is waking or ending it. */
 bool sandbox_is_awake_here(const struct sandbox *sandbox);
+/* Finds a sandbox of any owner that is awake here, by its id: for other processes of the user who
+ * started belljar, which have checked the owner themselves. */
+MUST_CHECK int sandbox_find_awake(struct manager *manager, const char *id, struct sandbox **ret,
+                                  struct error *err);
 
 /* The changes that sandbox_update() makes. A variable or label without a value is removed; the
  * others are set and those not named stay. */
@@ -80,6 +87,8 @@ struct sandbox_changes {
 	const char *env, *labels;   /* as in struct sandbox_options; "": stay */
 	int64_t idle_s, lifetime_s; /* -1: stays; 0: never; the lifetime is counted from now */
 	struct spec_limits limits;  /* only memory, cpu, pids and disk; 0: stays */
+	int network;                /* enum net_mode; -1: the policy stays */
+	const char *network_allow;  /* as in struct sandbox_options, if `network` is given */
 };
 /* Changes a sandbox that is asleep or awake; limits of one that is awake change at once, except
  * that its files may become as large as a larger disk only when it wakes again. Either everything
@@ -100,6 +109,8 @@ MUST_CHECK int sandbox_admit_process(struct sandbox *sandbox, struct error *err)
 /* NULL unless the sandbox is ready. */
 struct channel *sandbox_channel(const struct sandbox *sandbox);
 const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
+/* What the engine does before the sandbox can start; NULL: nothing that takes long. */
+const struct engine_progress *sandbox_progress(const struct sandbox *sandbox);
 /* Reads the cgroup's counters. False: there is no cgroup, or the sandbox is not awake. */
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret);
 /* Why the sandbox ended last, as one line; "" if it never did, or ended on request. */
@@ -114,6 +125,24 @@ const char *sandbox_lowered_limits(const struct sandbox *sandbox);
 enum { SANDBOX_MORE_SIZE = 80 };
 const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument, uint64_t now,
                             uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE]);
+/* The network policy in force, which is below that of the row if the operator has lowered the
+ * ceiling. */
+enum net_mode sandbox_network_mode(const struct sandbox *sandbox);
+/* Lets one run of an installer reach the package indexes, and nothing else, whatever the policy of
+ * the sandbox is: through a proxy that wants a password. sandbox_close_installer() ends that, and
+ * so does the end of the sandbox. ERR_LIMIT: too many at a time; ERR_UNSUPPORTED: the operator
+ * allows no network. */
+enum { SANDBOX_INSTALLERS = 2 };
+struct sandbox_installer {
+	unsigned slot;
+	uint64_t serial;
+	char proxy[96]; /* a URL with the password, for HTTP_PROXY */
+};
+MUST_CHECK int sandbox_open_installer(struct sandbox *sandbox, struct sandbox_installer *ret,
+                                      struct error *err);
+void sandbox_close_installer(struct sandbox *sandbox, const struct sandbox_installer *installer);
+/* The connections that programs tried to make. */
+struct gate_log *sandbox_gate_log(struct sandbox *sandbox);
 /* The most that a sandbox of this server may get. */
 const struct spec_limits *sandbox_ceilings(const struct sandbox *sandbox);
 /* Whether the last end was the engine's answer to a memory or disk limit. */

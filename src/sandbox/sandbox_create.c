@@ -15,7 +15,11 @@
 #include "base/log.h"
 #include "sandbox/internal.h"
 
-enum { PREPARED_KEPT_S = 300 };
+enum {
+	PREPARED_KEPT_S = 300,
+	SPARE_MS =
+	        100, /* a sandbox that a call has taken gets an interpreter later than the call */
+};
 
 static int set_names(struct manager *manager, const struct sandbox_options *options,
                      struct sandbox_row *row, struct error *err)
@@ -38,6 +42,19 @@ static int set_names(struct manager *manager, const struct sandbox_options *opti
 	return 0;
 }
 
+/* Copies strings that stand one behind the other, up to the empty one that ends the list. A string
+ * that does not fit is left out with all behind it; callers check the length before. */
+static void copy_list(char *to, size_t size, const char *from)
+{
+	size_t used = 0;
+
+	while (from != NULL && from[used] != '\0' && used + strlen(from + used) + 2 <= size)
+		used += strlen(from + used) + 1;
+	if (used != 0)
+		memcpy(to, from, used);
+	to[used] = '\0';
+}
+
 static int make_row(struct manager *manager, const struct sandbox_options *options,
                     struct sandbox_row *row, struct error *err)
 {
@@ -46,14 +63,14 @@ static int make_row(struct manager *manager, const struct sandbox_options *optio
 		                     .temporary = options->temporary,
 		                     .created_s = time(NULL),
 		                     .idle_s = options->idle_s,
-		                     .lifetime_s = options->lifetime_s };
+		                     .lifetime_s = options->lifetime_s,
+		                     .network = options->network };
 	row->used_s = row->created_s;
 	spec_new_id(row->spec.id);
 	row->spec.fresh = false;
-	if (options->env != NULL)
-		memcpy(row->env, options->env, sizeof row->env);
-	if (options->labels != NULL)
-		memcpy(row->labels, options->labels, sizeof row->labels);
+	copy_list(row->env, sizeof row->env, options->env);
+	copy_list(row->labels, sizeof row->labels, options->labels);
+	copy_list(row->network_allow, sizeof row->network_allow, options->network_allow);
 	if (set_names(manager, options, row, err) < 0 ||
 	    sandbox_choose_mounts(manager, options->mounts, row, err) < 0)
 		return -1;
@@ -82,7 +99,8 @@ static bool is_prepared(const struct manager *manager, const struct sandbox_row 
 	       (sandbox->phase == PHASE_STARTING || sandbox->phase == PHASE_HANDSHAKE ||
 	        sandbox->phase == PHASE_READY) &&
 	       spec_is_alike(&sandbox->row.spec, spec) &&
-	       sandbox->row.spec.syscalls == spec->syscalls && row->env[0] == '\0';
+	       sandbox->row.spec.syscalls == spec->syscalls && row->env[0] == '\0' &&
+	       sandbox->row.network == row->network && row->network_allow[0] == '\0';
 }
 
 void prepared_delete(struct manager *manager)
@@ -117,9 +135,10 @@ static int take_prepared(struct manager *manager, struct sandbox_row *row, struc
 static void on_prepared(void *ctx, const struct error *why)
 {
 	struct sandbox *sandbox = ctx;
+	bool is_taken = sandbox->manager->prepared != sandbox;
 
 	if (why == NULL)
-		processes_start_spare(sandbox->processes);
+		processes_start_spare(sandbox->processes, is_taken ? SPARE_MS : 0);
 }
 
 static bool has_default(struct manager *manager, const char *owner)
@@ -127,8 +146,9 @@ static bool has_default(struct manager *manager, const char *owner)
 	struct sandbox_row row;
 	struct error err;
 
-	return registry_find(manager->store, owner, "default", &row, &err) == 0 ||
-	       err.kind != ERR_NOT_FOUND;
+	if (registry_find(manager->store, owner, "default", &row, &err) == 0)
+		return sandbox_has_engine(manager, &row);
+	return err.kind != ERR_NOT_FOUND;
 }
 
 void manager_prepare(struct manager *manager, const struct sandbox_options *options)

@@ -18,8 +18,10 @@ static void free_sandbox(void *ctx)
 	list_remove(&sandbox->node);
 	processes_free(sandbox->processes);
 	waiters_done(&sandbox->waiters);
+	sandbox_stop_gates(sandbox);
 	(void)channel_free(sandbox->channel);
 	sandbox_free_env(sandbox->env);
+	free(sandbox->gate_log);
 	free(sandbox);
 }
 
@@ -87,6 +89,7 @@ static void disconnect_sandbox(struct sandbox *sandbox, const struct error *why)
 	sandbox->box = NULL;
 	/* The engine may report the end before the channel's socket does. Fail the channel now, so
 	 * that its streams do not wait for an end of file. */
+	sandbox_stop_gates(sandbox);
 	if (sandbox->channel != NULL)
 		channel_fail(sandbox->channel, why);
 	processes_stop(sandbox->processes, why);
@@ -273,6 +276,8 @@ static int record_reset(struct sandbox *sandbox, struct error *err)
 		return manager_stopping_error(err);
 	if (sandbox->delete_pending || is_being_deleted(sandbox))
 		return error_set(err, ERR_INVALID, "the sandbox is being deleted");
+	if (sandbox_check_engine(sandbox, err) < 0)
+		return -1;
 	if (sandbox->phase == PHASE_ASLEEP && sandbox_claim(sandbox, err) < 0)
 		return -1;
 	if (registry_set_fresh(manager->store, sandbox->row.spec.id, true, err) < 0)
@@ -320,7 +325,7 @@ void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 			request_erase(sandbox);
 		return;
 	}
-	if (sandbox_claim(sandbox, &err) < 0) {
+	if (sandbox_check_engine(sandbox, &err) < 0 || sandbox_claim(sandbox, &err) < 0) {
 		waiters_notify(&sandbox->waiters, EVENT_DELETED, &err);
 		return;
 	}

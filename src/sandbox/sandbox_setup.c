@@ -1,11 +1,12 @@
-/* sandbox_setup.c - the shared directories of the host that a sandbox sees, and the variables that
- * its programs find in their environment. */
+/* sandbox_setup.c - the shared directories of the host that a sandbox sees, the engine that made
+ * it, and the variables that its programs find in their environment. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "engine/root_files.h"
 #include "sandbox/internal.h"
 
 #define TOOLS_TARGET "/tools"
@@ -67,6 +68,24 @@ int sandbox_choose_mounts(const struct manager *manager, const char *const *targ
 	return 0;
 }
 
+/* --- the engine --- */
+
+bool sandbox_has_engine(const struct manager *manager, const struct sandbox_row *row)
+{
+	return strcmp(row->engine, manager->engine->ops->name) == 0;
+}
+
+int sandbox_check_engine(const struct sandbox *sandbox, struct error *err)
+{
+	if (sandbox_has_engine(sandbox->manager, &sandbox->row))
+		return 0;
+	return error_set(err, ERR_UNSUPPORTED,
+	                 "sandbox %s was made by the %s engine, and this is the %s engine: use "
+	                 "another sandbox, or start belljar with --engine %s",
+	                 sandbox->row.spec.id, sandbox->row.engine,
+	                 sandbox->manager->engine->ops->name, sandbox->row.engine);
+}
+
 /* --- environment --- */
 
 static bool has_variable(const char *variable, char *const *env, size_t count)
@@ -87,7 +106,9 @@ char **sandbox_make_env(const struct sandbox *sandbox)
 	char **devices = config->device_env != NULL
 	                         ? config->device_env(config->ctx, &sandbox->row.spec)
 	                         : NULL;
-	size_t max = 2, count = 0; /* PYTHONPATH and the NULL */
+	char *network[SANDBOX_NETWORK_ENV_MAX];
+	size_t network_count = sandbox_network_env(sandbox, network);
+	size_t max = 3 + network_count, count = 0; /* PYTHONPATH, PATH and the NULL */
 	char **env;
 
 	for (const char *at = sandbox->row.env; *at != '\0'; at += strlen(at) + 1)
@@ -100,11 +121,28 @@ char **sandbox_make_env(const struct sandbox *sandbox)
 	for (size_t i = 0; devices != NULL && devices[i] != NULL; i++)
 		if (!has_variable(devices[i], env, count))
 			env[count++] = mem_dup(devices[i]);
+	for (size_t i = 0; i < network_count; i++)
+		if (has_variable(network[i], env, count))
+			free(network[i]);
+		else
+			env[count++] = network[i];
 	/* With PYTHONPATH, Python code can import the modules in the user's tools directory. */
 	if (has_mount(&sandbox->row.spec, TOOLS_TARGET) && !has_variable("PYTHONPATH=", env, count))
 		env[count++] = mem_dup("PYTHONPATH=" TOOLS_TARGET);
+	if (sandbox->path[0] != '\0' && !has_variable("PATH=", env, count))
+		env[count++] = mem_format("PATH=" SPEC_HOME "/.local/bin:%s:/" ROOT_PROGRAMS,
+		                          sandbox->path);
 	sandbox_free_env(devices);
 	return env;
+}
+
+void sandbox_set_path(struct sandbox *sandbox, const char *path)
+{
+	if (strcmp(sandbox->path, path) == 0)
+		return;
+	(void)snprintf(sandbox->path, sizeof sandbox->path, "%s", path);
+	sandbox_free_env(sandbox->env);
+	sandbox->env = NULL;
 }
 
 void sandbox_free_env(char **env)

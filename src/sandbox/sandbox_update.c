@@ -88,6 +88,10 @@ static int change_row(struct sandbox_row *row, const struct sandbox_changes *cha
 		                                           : (uint32_t)(changes->lifetime_s +
 		                                                        (age_s > 0 ? age_s : 0));
 	change_limits(&row->spec.limits, &changes->limits);
+	if (changes->network >= 0) {
+		row->network = (enum net_mode)changes->network;
+		memcpy(row->network_allow, changes->network_allow, sizeof row->network_allow);
+	}
 	return merge_list(row->env, sizeof row->env, changes->env, "env", err) < 0
 	               ? -1
 	               : merge_list(row->labels, sizeof row->labels, changes->labels, "labels",
@@ -98,6 +102,7 @@ void sandbox_adopt_row(struct sandbox *sandbox, const struct sandbox_row *row)
 {
 	struct sandbox_row *own = &sandbox->row;
 	bool is_new_env = memcmp(own->env, row->env, sizeof row->env) != 0;
+	enum net_mode before = sandbox_network_mode(sandbox);
 
 	memcpy(own->name, row->name, sizeof row->name);
 	memcpy(own->labels, row->labels, sizeof row->labels);
@@ -105,8 +110,11 @@ void sandbox_adopt_row(struct sandbox *sandbox, const struct sandbox_row *row)
 	own->idle_s = row->idle_s;
 	own->lifetime_s = row->lifetime_s;
 	own->spec.limits = row->spec.limits;
+	own->network = row->network;
+	memcpy(own->network_allow, row->network_allow, sizeof row->network_allow);
 	sandbox->lowered[0] = '\0';
 	sandbox_lower_limits(sandbox);
+	sandbox_network_changed(sandbox, before);
 	if (is_new_env) {
 		sandbox_free_env(sandbox->env);
 		sandbox->env = NULL;
@@ -169,7 +177,7 @@ static int start_limit_change(struct sandbox *sandbox, const struct sandbox_chan
 
 	if (sandbox->phase != PHASE_READY)
 		return error_set(err, ERR_INVALID,
-		                 "the sandbox is starting or ending: try again in a moment");
+		                 "the sandbox is being reset or deleted: try again in a moment");
 	change_limits(&spec.limits, &changes->limits);
 	if (spec.limits.memory > sandbox->row.spec.limits.memory) {
 		struct spec more = spec;
@@ -188,16 +196,47 @@ static int start_limit_change(struct sandbox *sandbox, const struct sandbox_chan
 	return 0;
 }
 
+/* The sandbox has started, has failed to, or has ended. */
+static void on_settled(void *ctx, const struct error *why)
+{
+	struct update *update = ctx;
+
+	(void)why;
+	sandbox_update(update->sandbox, update->changes, update->fn, update->ctx);
+	free(update);
+}
+
+/* The engine accepts limits only of a sandbox that is ready. */
+static bool wait_until_settled(struct sandbox *sandbox, const struct sandbox_changes *changes,
+                               sandbox_fn *fn, void *ctx)
+{
+	bool is_starting = sandbox->phase == PHASE_STARTING || sandbox->phase == PHASE_HANDSHAKE;
+	struct update *update;
+
+	if (!is_starting && sandbox->phase != PHASE_ENDING)
+		return false;
+	update = mem_new(sizeof *update);
+	*update = (struct update){ sandbox, changes, fn, ctx };
+	if (is_starting)
+		sandbox_wake(sandbox, on_settled, update);
+	else
+		sandbox_notify_end(sandbox, on_settled, update);
+	return true;
+}
+
 void sandbox_update(struct sandbox *sandbox, const struct sandbox_changes *changes, sandbox_fn *fn,
                     void *ctx)
 {
 	bool uses_engine = sandbox_is_awake_here(sandbox) && has_limits(&changes->limits);
 	struct loop *loop = sandbox->manager->loop;
 	struct error err;
-	int r = quota_admit_disk(sandbox->manager, sandbox->row.owner,
-	                         sandbox->row.spec.limits.disk, changes->limits.disk, &err);
+	int r;
 
-	/* registry_update() refuses a sandbox that another server has awake. */
+	if (guest_update(sandbox, changes, fn, ctx) ||
+	    (uses_engine && wait_until_settled(sandbox, changes, fn, ctx)))
+		return;
+	r = quota_admit_disk(sandbox->manager, sandbox->row.owner, sandbox->row.spec.limits.disk,
+	                     changes->limits.disk, &err);
 	if (r == 0)
 		r = uses_engine ? start_limit_change(sandbox, changes, fn, ctx, &err)
 		                : save_changes(sandbox, changes, &err);

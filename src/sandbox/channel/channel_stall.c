@@ -23,6 +23,7 @@ static bool waits_for_agent(const struct channel_stream *stream)
 		 * read those that were sent before. */
 		return (wire->ended & 1u << WIRE_IN) != 0 || stream->waits_for_credit != 0 ||
 		       (stream->wait.next != NULL && output_pending(stream->channel->output) != 0);
+	case WIRE_KIND_LINK: /* a program in the sandbox may connect at any time, or never */
 	case WIRE_KIND_NONE:
 	case WIRE_KIND_COUNT:
 		break;

@@ -15,6 +15,7 @@
 #include "sandbox/interpreter/end_mark.h"
 #include "sandbox/interpreter/interpreter.h"
 #include "sandbox/interpreter/interpreter_pool.h"
+#include "sandbox/interpreter/kernel_wire.h"
 
 struct loop;
 struct loop_timer;
@@ -37,6 +38,8 @@ enum interpreter_stage {
 struct interpreter {
 	const struct kernel_program *program;
 	bool is_session;
+	bool is_ready;  /* READY has arrived */
+	bool sent_text; /* after TEXT */
 	struct loop *loop;
 	const struct interpreter_owner_events *owner;
 	void *owner_ctx;
@@ -68,6 +71,8 @@ void interpreter_fail(struct interpreter *interpreter, const struct error *why);
 void interpreter_send(struct interpreter *interpreter);
 /* Starts the pending execution of an idle interpreter. */
 void interpreter_start_pending(struct interpreter *interpreter);
+/* Starts the execution of an interpreter whose RUN is in `out`. */
+void interpreter_begin(struct interpreter *interpreter);
 void interpreter_on_output(void *ctx, bool is_stderr, struct view bytes);
 void interpreter_on_control(void *ctx, struct view bytes);
 void interpreter_on_mark_timeout(void *ctx);
@@ -77,11 +82,12 @@ void interpreter_on_idle_timer(void *ctx);
 
 struct interpreter_pool {
 	struct sandbox *sandbox;
-	struct list spares;            /* waiting and borrowed */
-	struct list waiters;           /* struct pool_waiter, the longest wait first */
-	struct loop_timer *wait_timer; /* wakes the waiters */
-	struct list sessions;          /* the oldest first */
-	const char *loss_reason;       /* see interpreter_pool_set_loss_reason(); or NULL */
+	struct list spares;                /* waiting and borrowed */
+	struct list waiters;               /* struct pool_waiter, the longest wait first */
+	struct loop_timer *wait_timer;     /* wakes the waiters */
+	struct list sessions;              /* the oldest first */
+	const char *loss_reason;           /* see interpreter_pool_set_loss_reason(); or NULL */
+	char former[KERNEL_NAMES_MAX + 1]; /* what the last run of a new interpreter assigned */
 };
 
 struct pool_waiter { /* zeroed: not waiting */
@@ -90,8 +96,9 @@ struct pool_waiter { /* zeroed: not waiting */
 	void *ctx;
 };
 
-/* Borrows a spare for one execution, after which it returns to the pool by itself. With `env` a new
- * interpreter is started with that environment, and killed afterwards. */
+/* Borrows a spare for one execution, after which it returns to the pool by itself. If there is
+ * none, a new interpreter is started, which may be for this execution only (kernel_program.once).
+ * With `env` a new interpreter is started with that environment, and killed afterwards. */
 MUST_CHECK int pool_borrow(struct interpreter_pool *pool, const struct kernel_program *program,
                            const char *path, const char *const *env, struct interpreter **ret,
                            struct error *err);

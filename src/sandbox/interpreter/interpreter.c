@@ -104,7 +104,7 @@ static void on_program_ended(void *ctx, const struct run_end *run_end)
 	struct error err;
 
 	interpreter->run = NULL;
-	if (interpreter->stage == INTERPRETER_STARTING) {
+	if (!interpreter->is_ready) {
 		char how[64];
 
 		describe_end(&end, how, sizeof how);
@@ -143,14 +143,28 @@ static const struct run_events run_events = { .output = interpreter_on_output,
 
 /* --- the start -------------------------------------------------------------------------------- */
 
+static int put_prefix(struct buf *text, const struct interpreter_options *options,
+                      struct error *err)
+{
+	const struct kernel_program *program = options->program;
+
+	if (options->is_session)
+		return buf_add(text, view_of(program->session_prefix), err);
+	if (program->fresh_prefix == NULL)
+		return 0;
+	if (options->former != NULL && options->former[0] != '\0' &&
+	    buf_printf(text, err, "former = '%s'; ", options->former) < 0)
+		return -1;
+	return buf_add(text, view_of(program->fresh_prefix), err);
+}
+
 static int put_boot_message(struct buf *out, const struct interpreter_options *options,
                             struct error *err)
 {
 	AUTO_BUF struct buf text;
 
 	buf_init(&text, INTERPRETER_OUT_MAX);
-	if ((options->is_session &&
-	     buf_add(&text, view_of(options->program->session_prefix), err) < 0) ||
+	if (put_prefix(&text, options, err) < 0 ||
 	    buf_add(&text, kernel_source(options->program), err) < 0)
 		return -1;
 	return kernel_encode_boot(out, buf_view(&text), err);
@@ -186,8 +200,7 @@ int interpreter_start(struct sandbox *sandbox, const struct interpreter_options 
 		.env = options->env,
 		.deadline_ms = START_MS,
 		.with_control = true,
-		/* Python raises MemoryError. Node reserves address space, and does not recover. */
-		.limits_data = options->program == &kernel_python,
+		.limits_data = options->program->limits_data,
 	};
 	struct interpreter *interpreter = new_interpreter(sandbox, options);
 
@@ -201,7 +214,9 @@ int interpreter_start(struct sandbox *sandbox, const struct interpreter_options 
 		free_interpreter(interpreter);
 		return -1;
 	}
-	interpreter_send(interpreter);
+	/* RUN follows in the same frames if the interpreter is for one run. */
+	if (options->program->waiting == NULL)
+		interpreter_send(interpreter);
 	*ret = interpreter;
 	return 0;
 }
@@ -212,12 +227,17 @@ int interpreter_execute(struct interpreter *interpreter, const struct kernel_run
                         uint32_t deadline_ms, const struct interpreter_user_events *user, void *ctx,
                         struct error *err)
 {
-	if (kernel_encode_run(&interpreter->pending, run, err) < 0)
+	bool is_early = interpreter->stage == INTERPRETER_STARTING &&
+	                interpreter->program->waiting != NULL;
+
+	if (kernel_encode_run(is_early ? &interpreter->out : &interpreter->pending, run, err) < 0)
 		return -1;
 	interpreter->deadline_ms = deadline_ms;
 	interpreter->user = user;
 	interpreter->user_ctx = ctx;
-	if (interpreter->stage == INTERPRETER_IDLE)
+	if (is_early)
+		interpreter_begin(interpreter);
+	else if (interpreter->stage == INTERPRETER_IDLE)
 		interpreter_start_pending(interpreter);
 	return 0;
 }
@@ -249,7 +269,7 @@ void interpreter_signal(struct interpreter *interpreter, int number)
 
 bool interpreter_is_started(const struct interpreter *interpreter)
 {
-	return interpreter->stage != INTERPRETER_STARTING;
+	return interpreter->is_ready;
 }
 
 bool interpreter_is_idle(const struct interpreter *interpreter)

@@ -32,6 +32,8 @@ struct interpreter_owner_events {
 	/* Last event: the program ended by itself or broke the protocol, and the interpreter is
 	 * freed after this call. `why` is a clause: "it exited with code 3". */
 	void (*gone)(void *ctx, const char *why);
+	/* The code assigns these names (kernel_wire.h: NAMES); or NULL. */
+	void (*names)(void *ctx, struct view names);
 };
 
 /* Callbacks of the user. */
@@ -50,6 +52,7 @@ struct interpreter_options {
 	const struct kernel_program *program;
 	const char *path;       /* of the interpreter's executable */
 	const char *const *env; /* overrides the default environment; or NULL */
+	const char *former;     /* names that earlier runs have assigned; "": none */
 	bool is_session;
 };
 
@@ -59,7 +62,8 @@ MUST_CHECK int interpreter_start(struct sandbox *sandbox, const struct interpret
 /* Kills the program and frees the interpreter without any event. NULL is allowed. */
 void interpreter_kill(struct interpreter *interpreter);
 
-/* Executes code as soon as the interpreter is idle; nothing else is executing. deadline_ms 0: none.
+/* Executes code as soon as the interpreter is idle, or when it starts if it is for this code only
+ * (kernel_program.once); nothing else is executing. deadline_ms 0: none.
  * The agent enforces the deadline and kills the interpreter too. ERR_LIMIT: the code is too long.
  * `started` and `output` may come from within. */
 MUST_CHECK int interpreter_execute(struct interpreter *interpreter, const struct kernel_run *run,

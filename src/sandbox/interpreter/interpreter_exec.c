@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "kernels/kernels.h"
 #include "loop/loop.h"
 #include "sandbox/interpreter/internal.h"
 #include "sandbox/interpreter/kernel_wire.h"
@@ -147,22 +148,28 @@ void interpreter_on_output(void *ctx, bool is_stderr, struct view bytes)
 
 /* --- start and end of an execution ------------------------------------------------------------ */
 
+void interpreter_begin(struct interpreter *interpreter)
+{
+	interpreter->stage = INTERPRETER_RUNNING;
+	interpreter->deadline_at = 0;
+	run_restart_limit_check(interpreter->run);
+	if (interpreter->deadline_ms != 0)
+		interpreter->deadline_at = clock_now_ms() + interpreter->deadline_ms;
+	/* An interpreter that has not started yet has a deadline for its start, which ends now. */
+	if (interpreter->deadline_ms != 0 || !interpreter->is_ready)
+		run_set_deadline(interpreter->run, interpreter->deadline_ms);
+	interpreter_send(interpreter);
+	interpreter->user->started(interpreter->user_ctx);
+	for (int i = 0; i < 2; i++)
+		deliver_early_output(interpreter, i);
+}
+
 void interpreter_start_pending(struct interpreter *interpreter)
 {
 	buf_done(&interpreter->out);
 	interpreter->out = interpreter->pending;
 	buf_init(&interpreter->pending, INTERPRETER_OUT_MAX);
-	interpreter->stage = INTERPRETER_RUNNING;
-	interpreter->deadline_at = 0;
-	run_restart_limit_check(interpreter->run);
-	if (interpreter->deadline_ms != 0) {
-		interpreter->deadline_at = clock_now_ms() + interpreter->deadline_ms;
-		run_set_deadline(interpreter->run, interpreter->deadline_ms);
-	}
-	interpreter_send(interpreter);
-	interpreter->user->started(interpreter->user_ctx);
-	for (int i = 0; i < 2; i++)
-		deliver_early_output(interpreter, i);
+	interpreter_begin(interpreter);
 }
 
 /* The owner may kill an idle interpreter, so it is notified from a timer, when no function of the
@@ -248,6 +255,9 @@ static void receive_ended(struct interpreter *interpreter, const struct kernel_m
 
 static int receive_ready(struct interpreter *interpreter, struct error *err)
 {
+	interpreter->is_ready = true;
+	if (interpreter->stage == INTERPRETER_RUNNING)
+		return 0;
 	/* READY before all of BOOT was sent cannot come from the code in BOOT. */
 	if (interpreter->out.len != 0)
 		return error_set(err, ERR_SYNTAX, "READY arrived before BOOT was sent completely");
@@ -260,25 +270,52 @@ static int receive_ready(struct interpreter *interpreter, struct error *err)
 	return 0;
 }
 
+/* The compiled kernel is for another version of Python: sends the text. */
+static int receive_text_request(struct interpreter *interpreter, struct error *err)
+{
+	const struct kernel_program *program = interpreter->program;
+	struct view source = { program->source, (size_t)(program->source_end - program->source) };
+
+	interpreter->sent_text = true;
+	if (kernel_encode_boot(&interpreter->out, source, err) < 0)
+		return -1;
+	interpreter_send(interpreter);
+	return 0;
+}
+
+/* A process that is for one run ends it by its exit: a message about the end would come from the
+ * code. */
+static bool reports_end(const struct interpreter *interpreter)
+{
+	return interpreter->is_session || interpreter->program->is_reusable;
+}
+
 static int receive_message(struct interpreter *interpreter, const struct kernel_message *message,
                            struct error *err)
 {
 	bool is_running = interpreter->stage == INTERPRETER_RUNNING;
 
-	if (interpreter->stage == INTERPRETER_STARTING && message->type == KERNEL_READY)
+	if (!interpreter->is_ready && message->type == KERNEL_READY)
 		return receive_ready(interpreter, err);
+	if (!interpreter->is_ready && message->type == KERNEL_TEXT && !interpreter->sent_text &&
+	    interpreter->program->source != NULL)
+		return receive_text_request(interpreter, err);
+	if (is_running && message->type == KERNEL_NAMES && interpreter->owner->names != NULL) {
+		interpreter->owner->names(interpreter->owner_ctx, message->names.names);
+		return 0;
+	}
 	if (is_running && (message->type == KERNEL_SHOWN || message->type == KERNEL_CLEARED ||
 	                   message->type == KERNEL_ERROR)) {
 		interpreter->user->display(interpreter->user_ctx, message);
 		return 0;
 	}
-	if (is_running && message->type == KERNEL_LEFT) {
+	if (is_running && message->type == KERNEL_LEFT && reports_end(interpreter)) {
 		interpreter->end = (struct run_end){ 0 }; /* a second LEFT replaces the first */
 		if (!is_near_deadline(interpreter, 0))
 			run_end_add_left(&interpreter->end, message->left.commands);
 		return 0;
 	}
-	if (is_running && message->type == KERNEL_ENDED) {
+	if (is_running && message->type == KERNEL_ENDED && reports_end(interpreter)) {
 		receive_ended(interpreter, message);
 		return 0;
 	}

@@ -104,7 +104,9 @@ static int start_spare(struct interpreter_pool *pool, const struct kernel_progra
                        const char *path, const char *const *env, struct spare **ret,
                        struct error *err)
 {
-	const struct interpreter_options options = { .program = program, .path = path, .env = env };
+	const struct interpreter_options options = {
+		.program = program, .path = path, .env = env, .former = pool->former
+	};
 	struct spare *spare = mem_new(sizeof *spare);
 
 	kill_outdated_spares(pool, program, path);
@@ -151,18 +153,21 @@ static void on_idle(void *ctx)
 		start_expiry(spare);
 }
 
-/* Frees a spare whose interpreter is gone. An interpreter that ends with its run (Node) is replaced
- * at once, so that the next run finds one. */
+/* Frees a spare whose interpreter is gone. An interpreter that ends with its run is replaced at
+ * once, so that the next run finds one; without its path, which was looked for along PATH, when the
+ * languages are known (processes_start_spare()). */
 static void remove_spare(struct spare *spare)
 {
 	struct interpreter_pool *pool = spare->pool;
 	const struct kernel_program *program = spare->program;
-	bool is_used_up = !program->is_reusable && spare->is_borrowed && !spare->has_own_env;
+	bool is_used_up = !program->is_reusable && spare->is_borrowed && !spare->has_own_env &&
+	                  spare->path[0] == '/';
 	char *path = TAKE_PTR(spare->path);
 
 	free_spare(spare);
 	if (is_used_up)
-		interpreter_pool_add_spare(pool, program, path);
+		interpreter_pool_add_spare(
+		        pool, program->waiting != NULL ? program->waiting : program, path);
 	free(path);
 }
 
@@ -172,7 +177,16 @@ static void on_gone(void *ctx, const char *why)
 	remove_spare(ctx);
 }
 
-static const struct interpreter_owner_events spare_events = { on_idle, on_gone };
+static void on_names(void *ctx, struct view names)
+{
+	const struct spare *spare = ctx;
+	char *former = spare->pool->former;
+
+	memcpy(former, names.ptr, names.len);
+	former[names.len] = '\0';
+}
+
+static const struct interpreter_owner_events spare_events = { on_idle, on_gone, on_names };
 
 /* --- borrowing -------------------------------------------------------------------------------- */
 
@@ -182,12 +196,22 @@ int pool_borrow(struct interpreter_pool *pool, const struct kernel_program *prog
 {
 	struct spare *spare = env == NULL ? find_free_spare(pool, program, path, NULL) : NULL;
 
+	if (spare == NULL && program->once != NULL)
+		program = program->once;
 	if (spare == NULL && start_spare(pool, program, path, env, &spare, err) < 0)
 		return -1;
 	spare->is_borrowed = true;
 	loop_timer_stop(spare->expiry);
 	*ret = spare->interpreter;
 	return 0;
+}
+
+bool interpreter_pool_has_spare(struct interpreter_pool *pool, const struct kernel_program *program)
+{
+	LIST_EACH (node, &pool->spares)
+		if (container_of(node, struct spare, node)->program == program)
+			return true;
+	return false;
 }
 
 bool pool_has_capacity(struct interpreter_pool *pool, const struct kernel_program *program,

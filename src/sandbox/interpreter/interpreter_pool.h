@@ -26,6 +26,9 @@ void interpreter_pool_free(struct interpreter_pool *pool); /* NULL is allowed */
 /* Starts a spare ahead of the next run, unless one is free. */
 void interpreter_pool_add_spare(struct interpreter_pool *pool, const struct kernel_program *program,
                                 const char *path);
+/* Whether an interpreter of this kind waits, starts or runs code. */
+bool interpreter_pool_has_spare(struct interpreter_pool *pool,
+                                const struct kernel_program *program);
 /* Until interpreter_pool_stop(), a session whose cell is cancelled loses its state for this reason:
  * the sandbox is ending, and the processes in it are cancelled first. */
 void interpreter_pool_set_loss_reason(struct interpreter_pool *pool, const char *why);

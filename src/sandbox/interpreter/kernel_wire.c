@@ -1,6 +1,7 @@
 #include "sandbox/interpreter/kernel_wire.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -227,6 +228,29 @@ static int take_ready(struct decoder *d, struct kernel_message *message)
 	return take_word(d, "version", VERSION_MAX, &message->ready.version);
 }
 
+static int take_nothing(struct decoder *d, struct kernel_message *message)
+{
+	(void)d;
+	(void)message;
+	return 0;
+}
+
+/* The names become a part of a Python statement, within quotes. */
+static int take_names(struct decoder *d, struct kernel_message *message)
+{
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	                              "0123456789_ ";
+	struct view names = { "", 0 };
+
+	if (take_text(d, "names", KERNEL_NAMES_MAX, &names) < 0)
+		return -1;
+	for (size_t i = 0; i < names.len; i++)
+		if (names.ptr[i] == '\0' || strchr(allowed, names.ptr[i]) == NULL)
+			return fail_rule(d, "names", "holds another character");
+	message->names.names = names;
+	return 0;
+}
+
 static int take_shown(struct decoder *d, struct kernel_message *message)
 {
 	struct view path = { "", 0 };
@@ -297,6 +321,7 @@ static const struct message_type message_types[] = {
 	{ KERNEL_READY, "READY", take_ready },       { KERNEL_SHOWN, "SHOWN", take_shown },
 	{ KERNEL_CLEARED, "CLEARED", take_cleared }, { KERNEL_ERROR, "ERROR", take_error },
 	{ KERNEL_LEFT, "LEFT", take_left },          { KERNEL_ENDED, "ENDED", take_ended },
+	{ KERNEL_TEXT, "TEXT", take_nothing },       { KERNEL_NAMES, "NAMES", take_names },
 };
 
 static const struct message_type *find_type(char type)

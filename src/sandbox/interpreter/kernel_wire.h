@@ -7,11 +7,16 @@
  *
  *   server                      interpreter
  *   BOOT source            ->   executes the source, which is the rest of the interpreter's side
+ *                          <-   TEXT (Python, whose source is compiled code of another version)
+ *   BOOT source            ->   the same as text
  *                          <-   READY version
  *   RUN fresh or cell      ->   executes code in a new process, or as one more cell of a session
  *                          <-   SHOWN ... a figure, a table, a value; CLEARED; ERROR (cells only)
  *                          <-   LEFT (fresh only, if processes were left running), ENDED
  *   MARK nonce             ->   writes the nonce to its descriptors 1 and 2, behind all output
+ *
+ * An interpreter that becomes its run (kernel_program.once) gets RUN right behind BOOT. It sends
+ * READY, NAMES, SHOWN and CLEARED, and its exit is the end of the run.
  *
  * A message is a type (1 byte), a length (4 bytes, little endian) and so many bytes of fields. A
  * field is a length (4 bytes) and so many bytes. A number is decimal text. A list is a number that
@@ -31,7 +36,9 @@ enum kernel_type {
 	KERNEL_BOOT = 'B',
 	KERNEL_RUN = 'R',
 	KERNEL_MARK = 'M',
+	KERNEL_TEXT = 't',
 	KERNEL_READY = 'r',
+	KERNEL_NAMES = 'n',
 	KERNEL_SHOWN = 'v',
 	KERNEL_CLEARED = 'c',
 	KERNEL_ERROR = 'e',
@@ -43,6 +50,7 @@ enum {
 	KERNEL_HEADER = 5,
 	KERNEL_MESSAGE_MAX = 1024 * 1024, /* bytes of a message from the interpreter */
 	KERNEL_MARK_LEN = 24,
+	KERNEL_NAMES_MAX = 4096,
 };
 
 /* RUN; its fields are in this order. */
@@ -67,6 +75,10 @@ struct kernel_message {
 		struct {
 			struct view version; /* "3.11.2" */
 		} ready;
+		/* What the code assigns at its top level: identifiers in ASCII and spaces. */
+		struct {
+			struct view names;
+		} names;
 		/* Either `text` or the `path` of a file with the content is set. A drawing
 		 * (image/svg+xml) is sent twice: as text, and as the file it was saved to. The last
 		 * field, `id`, is left out if the code gave the display no id. */

@@ -124,6 +124,11 @@ static void on_failed(void *ctx, const struct error *why)
 {
 	struct error err = *why;
 
+	/* An image without a shell: nothing is found. */
+	if (why->kind == ERR_NOT_FOUND) {
+		finish_script(ctx, NULL);
+		return;
+	}
 	(void)error_wrap(&err, "looking for interpreters in the sandbox");
 	finish_script(ctx, &err);
 }

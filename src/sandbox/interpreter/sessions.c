@@ -77,7 +77,7 @@ static void on_gone(void *ctx, const char *why)
 	(void)record_interpreter_end(ctx, why);
 }
 
-static const struct interpreter_owner_events session_events = { on_idle, on_gone };
+static const struct interpreter_owner_events session_events = { on_idle, on_gone, NULL };
 
 /* --- the sessions of a pool ------------------------------------------------------------------- */
 

@@ -96,7 +96,7 @@ static int find_free_index(const struct host *host, uint32_t *ret, struct error 
 
 /* The text of the path is checked here. The porter, which knows the state directory (here NULL) and
  * opens the directory, checks where it leads. */
-static void add_root(struct host *host, const char *text)
+static void add_root(struct host *host, const char *text, bool is_accepted)
 {
 	char path[HOST_PATH_SIZE];
 	struct host_dir *dir;
@@ -114,6 +114,7 @@ static void add_root(struct host *host, const char *text)
 		return;
 	}
 	dir = host_dir_new(host, path, index, true);
+	dir->is_accepted = is_accepted;
 	if (host_request(host, PORTER_ADD_ROOT, dir, &err) < 0) {
 		host_note_refused_root(host, &err);
 		host_dir_remove(dir);
@@ -140,11 +141,18 @@ void host_set_roots(struct host *host, const char *const *paths, size_t count)
 		struct host_dir *dir = container_of(node, struct host_dir, node);
 
 		next = node->next;
-		if (dir->is_root && !dir->is_removed && !is_among(dir->path, paths, count))
+		if (dir->is_root && !dir->is_accepted && !dir->is_removed &&
+		    !is_among(dir->path, paths, count))
 			host_dir_remove(dir);
 	}
 	for (size_t i = 0; i < count; i++)
-		add_root(host, paths[i]);
+		add_root(host, paths[i], false);
+}
+
+void host_add_directory(struct host *host, const char *path)
+{
+	if (host->roots == HOST_ROOTS_ON)
+		add_root(host, path, true);
 }
 
 size_t host_directory_count(const struct host *host)
@@ -156,13 +164,18 @@ size_t host_directory_count(const struct host *host)
 	return n;
 }
 
+static bool is_within_reach(const struct host_dir *dir, enum host_reach reach)
+{
+	return !dir->is_removed && (reach == HOST_ALL_DIRS || !dir->is_root);
+}
+
 /* The n-th allowed directory; those of the options come first. NULL: there is no n-th one. */
-static const char *allowed_directory(const struct host *host, size_t n)
+static const char *allowed_directory(const struct host *host, enum host_reach reach, size_t n)
 {
 	LIST_EACH (node, &host->dirs) {
 		struct host_dir *dir = container_of(node, struct host_dir, node);
 
-		if (!dir->is_removed && n-- == 0)
+		if (is_within_reach(dir, reach) && n-- == 0)
 			return dir->path;
 	}
 	return NULL;
@@ -171,21 +184,23 @@ static const char *allowed_directory(const struct host *host, size_t n)
 /* --- handles ----------------------------------------------------------------------- */
 
 /* The innermost allowed directory: links below it lead less far than links below an outer one. */
-static struct host_dir *find_nearest_dir(const struct host *host, const char *path)
+static struct host_dir *find_nearest_dir(const struct host *host, enum host_reach reach,
+                                         const char *path)
 {
 	struct host_dir *best = NULL;
 
 	LIST_EACH (node, &host->dirs) {
 		struct host_dir *dir = container_of(node, struct host_dir, node);
 
-		if (!dir->is_removed && host_path_below(dir->path, path) != NULL &&
+		if (is_within_reach(dir, reach) && host_path_below(dir->path, path) != NULL &&
 		    (best == NULL || strlen(dir->path) > strlen(best->path)))
 			best = dir;
 	}
 	return best;
 }
 
-static int fail_without_directories(const struct host *host, struct error *err)
+static int fail_without_directories(const struct host *host, enum host_reach reach,
+                                    struct error *err)
 {
 	static const char *const otherwise[] = {
 		[HOST_ROOTS_OFF] = "",
@@ -194,7 +209,7 @@ static int fail_without_directories(const struct host *host, struct error *err)
 		[HOST_ROOTS_ON] = ", or use a client that declares roots in the handshake",
 	};
 
-	if (host->refused_root.msg[0] != '\0')
+	if (reach == HOST_ALL_DIRS && host->refused_root.msg[0] != '\0')
 		return error_set(err, ERR_INVALID,
 		                 "no directory of the host is allowed: the client's root cannot be "
 		                 "used: %s",
@@ -205,15 +220,16 @@ static int fail_without_directories(const struct host *host, struct error *err)
 	        otherwise[host->roots]);
 }
 
-static int fail_not_allowed(const struct host *host, const char *path, struct error *err)
+static int fail_not_allowed(const struct host *host, enum host_reach reach, const char *path,
+                            struct error *err)
 {
 	char list[256] = "", shown[160];
+	const char *allowed;
 	size_t used = 0;
 
-	for (size_t i = 0; i < host_directory_count(host); i++) {
-		int n = snprintf(
-		        list + used, sizeof list - used, "%s%s", i != 0 ? ", " : "",
-		        utf8_escape(view_of(allowed_directory(host, i)), shown, sizeof shown));
+	for (size_t i = 0; (allowed = allowed_directory(host, reach, i)) != NULL; i++) {
+		int n = snprintf(list + used, sizeof list - used, "%s%s", i != 0 ? ", " : "",
+		                 utf8_escape(view_of(allowed), shown, sizeof shown));
 
 		if (n < 0 || (size_t)n >= sizeof list - used) {
 			(void)snprintf(list + used, sizeof list - used, ", ...");
@@ -229,15 +245,15 @@ static int fail_not_allowed(const struct host *host, const char *path, struct er
 
 /* The allowed directory that the path is in; `full` becomes the absolute path. NULL and *err if
  * there is none. */
-static struct host_dir *find_allowed(const struct host *host, const char *path,
-                                     char full[HOST_PATH_SIZE], struct error *err)
+static struct host_dir *find_allowed(const struct host *host, enum host_reach reach,
+                                     const char *path, char full[HOST_PATH_SIZE], struct error *err)
 {
-	const char *first = allowed_directory(host, 0);
+	const char *first = allowed_directory(host, reach, 0);
 	AUTO_FREE char *joined = NULL;
 	struct host_dir *dir;
 
 	if (first == NULL) {
-		(void)fail_without_directories(host, err);
+		(void)fail_without_directories(host, reach, err);
 		return NULL;
 	}
 	/* Only a shell expands "~"; a copy would create a directory of this name. */
@@ -254,17 +270,18 @@ static struct host_dir *find_allowed(const struct host *host, const char *path,
 	joined = path[0] == '/' ? mem_dup(path) : mem_format("%s/%s", first, path);
 	if (host_path_normal(joined, full, err) < 0)
 		return NULL;
-	dir = find_nearest_dir(host, full);
+	dir = find_nearest_dir(host, reach, full);
 	if (dir == NULL)
-		(void)fail_not_allowed(host, full, err);
+		(void)fail_not_allowed(host, reach, full, err);
 	return dir;
 }
 
-int host_check_path(const struct host *host, const char *path, struct error *err)
+int host_check_path(const struct host *host, enum host_reach reach, const char *path,
+                    struct error *err)
 {
 	char full[HOST_PATH_SIZE];
 
-	return find_allowed(host, path, full, err) != NULL ? 0 : -1;
+	return find_allowed(host, reach, path, full, err) != NULL ? 0 : -1;
 }
 
 /* host_open() never calls back before it has returned, also if the channel is open already. */
@@ -285,14 +302,14 @@ static void on_deferred(void *ctx)
 	fn(handle->ctx, is_open ? NULL : &err);
 }
 
-int host_open(struct host *host, const char *path, host_opened_fn *fn, void *ctx,
-              struct host_handle **ret, struct error *err)
+int host_open(struct host *host, enum host_reach reach, const char *path, host_opened_fn *fn,
+              void *ctx, struct host_handle **ret, struct error *err)
 {
 	char full[HOST_PATH_SIZE], shown[160];
 	struct host_handle *handle;
 	struct host_dir *dir;
 
-	dir = find_allowed(host, path, full, err);
+	dir = find_allowed(host, reach, path, full, err);
 	if (dir == NULL)
 		return -1;
 	if (dir->state == HOST_DIR_CLOSED) {

@@ -30,6 +30,10 @@ enum host_roots {
 	HOST_ROOTS_ON,
 };
 
+/* Which of the allowed directories a caller may use. Roots belong to the client that declared
+ * them: other clients of the server must neither use them nor learn their names. */
+enum host_reach { HOST_FIXED_DIRS, HOST_ALL_DIRS };
+
 /* Takes over the socket to the porter; -1 if there is none: then nothing can be opened. The
  * directories are those of the porter, in its order, and are copied. */
 MUST_CHECK int host_new(struct loop *loop, int socket, const char *const *directories, size_t count,
@@ -44,14 +48,19 @@ size_t host_directory_count(const struct host *host);
  * and logged. A removed root stays usable for the handles that are open. */
 void host_set_roots(struct host *host, const char *const *paths, size_t count);
 
+/* Allows one more directory, which the user has accepted. It stays when the roots change. */
+void host_add_directory(struct host *host, const char *path);
+
 /* Fails unless the path's text is below an allowed directory. Does not access any file. */
-MUST_CHECK int host_check_path(const struct host *host, const char *path, struct error *err);
+MUST_CHECK int host_check_path(const struct host *host, enum host_reach reach, const char *path,
+                               struct error *err);
 
 /* Opens a path that is absolute, or relative to the first allowed directory. fn is called once,
  * from the loop, when the channel is ready; `why` says why it is not. */
 typedef void host_opened_fn(void *ctx, const struct error *why);
-MUST_CHECK int host_open(struct host *host, const char *path, host_opened_fn *fn, void *ctx,
-                         struct host_handle **ret, struct error *err);
+MUST_CHECK int host_open(struct host *host, enum host_reach reach, const char *path,
+                         host_opened_fn *fn, void *ctx, struct host_handle **ret,
+                         struct error *err);
 /* May be called at any time, also before fn, which is not called then, and from within fn. */
 void host_close(struct host_handle *handle);
 

@@ -58,10 +58,11 @@ struct host_dir {
 	struct list node; /* in host->dirs */
 	struct host *host;
 	char path[HOST_PATH_SIZE];
-	uint32_t index;  /* at the porter */
-	bool is_root;    /* a root of the client, which may withdraw it */
-	bool is_removed; /* withdrawn, but handles are still open */
-	bool is_calling; /* callbacks are running: must not be freed */
+	uint32_t index;   /* at the porter */
+	bool is_root;     /* a root of the client, which may withdraw it */
+	bool is_accepted; /* a root that the user has accepted: no list of roots withdraws it */
+	bool is_removed;  /* withdrawn, but handles are still open */
+	bool is_calling;  /* callbacks are running: must not be freed */
 	enum host_dir_state state;
 	struct channel *channel;
 	struct loop_timer *idle; /* closes the channel after the last handle */

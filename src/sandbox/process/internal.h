@@ -35,13 +35,17 @@
 struct files_op;
 struct loop_timer;
 
-enum { PROCESS_INPUT_MAX = 1024 * 1024 };
+enum {
+	PROCESS_INPUT_MAX = 1024 * 1024,
+	AFTER_RUN_MS = 5, /* until a spare is started: the answer of the run goes first */
+};
 
 struct processes {
 	struct sandbox *sandbox;
 	struct list all; /* the oldest first */
 	struct interpreter_pool *interpreters;
 	struct language_cache *languages;
+	struct loop_timer *spare_timer; /* looks up the languages and starts an interpreter */
 };
 
 /* One output stream. */
@@ -90,6 +94,7 @@ struct process {
 	bool has_first_input; /* options.in is in the buffer */
 
 	bool has_probed;     /* the languages were looked up for this process */
+	bool is_by_name;     /* its interpreter was looked for along PATH when it started */
 	bool is_stopped;     /* process_stop() was called */
 	bool is_last_stderr; /* the stream that was printed to last */
 	bool is_detached;
@@ -108,6 +113,10 @@ void process_choose_shell(struct process *process);
 /* --- process_prepare.c --- */
 
 void process_prepare(struct process *process);
+/* Looks up the languages if the process failed because PATH has no program of its interpreter's
+ * name. False: the failure was another one. */
+bool process_retry(struct process *process, const struct error *why);
+void processes_on_spare_timer(void *ctx);
 
 /* --- process_events.c --- */
 

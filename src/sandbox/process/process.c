@@ -70,6 +70,7 @@ void process_state(struct process *process, struct process_state *ret)
 		.phase = process->phase,
 		.end = process->end,
 		.why = process->phase == PROCESS_FAILED ? &process->why : NULL,
+		.label = process->label,
 		.state_was_lost = session->was_lost,
 		.state_is_lost = session->is_lost,
 		.why_lost = session->was_lost ? session->why_lost : NULL,

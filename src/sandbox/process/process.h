@@ -63,6 +63,7 @@ struct process_options {
 	bool keep_input;        /* stdin stays open for process_write() */
 	uint32_t deadline_ms;   /* 0: none */
 	bool detached;          /* from the start */
+	size_t output_max;      /* bytes of each stream in memory; 0: as process_limits say */
 	uint16_t rows, columns; /* of the program's terminal; 0: it has none */
 };
 
@@ -105,6 +106,7 @@ struct process_state {
 	enum process_phase phase;
 	struct run_end end;
 	const struct error *why; /* if FAILED; else NULL */
+	const char *label;       /* the command, or the beginning of the code, in one line */
 	bool state_was_lost;     /* the session's state was lost before this cell: why_lost */
 	bool state_is_lost;      /* this cell's end has lost the session's state */
 	const char *why_lost;    /* or NULL */
@@ -209,8 +211,8 @@ struct processes;
 
 struct processes *processes_new(struct sandbox *sandbox);
 /* Looks up the languages of a sandbox that is ready, and starts a Python interpreter that waits for
- * code. */
-void processes_start_spare(struct processes *processes);
+ * code: now, or after some time if no run of Python is under way then. */
+void processes_start_spare(struct processes *processes, unsigned delay_ms);
 /* The sandbox has ended: fails every process with *why, and ends every session. The sandbox calls
  * this before it frees its channel, because runs still refer to the channel's streams. */
 void processes_stop(struct processes *processes, const struct error *why);

@@ -113,6 +113,8 @@ static void report_end(struct process *process, enum process_phase phase)
 	process_changed(process);
 	if (process->processes == NULL)
 		return;
+	if (process->is_by_name)
+		processes_start_spare(process->processes, AFTER_RUN_MS);
 	describe_outcome(process, outcome, sizeof outcome);
 	sandbox_record_run(process->processes->sandbox, process->started_s,
 	                   process->ended_ms - process->started_ms, process->label, outcome);
@@ -217,7 +219,8 @@ static void on_failed(void *ctx, const struct error *why)
 	struct process *process = ctx;
 
 	process->run = NULL;
-	process_fail(process, why);
+	if (!process_retry(process, why))
+		process_fail(process, why);
 }
 
 const struct run_events process_run_events = {

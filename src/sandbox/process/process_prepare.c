@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "kernels/kernels.h"
 #include "kernels/languages.h"
+#include "loop/loop.h"
 #include "sandbox/channel/files.h"
 #include "sandbox/process/internal.h"
 #include "sandbox/sandbox.h"
@@ -193,6 +194,34 @@ static void start_code(struct process *process)
 		start_saved_code(process, runner, path);
 }
 
+/* The first run of a sandbox does not wait for the probe: the agent itself looks for Python along
+ * PATH, as the probe would, and the probe and a waiting interpreter follow after the run. */
+static bool can_run_by_name(const struct process *process)
+{
+	const struct process_options *options = &process->options;
+
+	return options->language->kernel == &kernel_python && options->session == NULL &&
+	       !options->keep_input && !process->has_probed &&
+	       !interpreter_pool_has_spare(process->processes->interpreters, &kernel_python);
+}
+
+static void start_by_name(struct process *process)
+{
+	process->is_by_name = true;
+	start_in_interpreter(process, "python3");
+}
+
+/* A sandbox may have Python only as `python`. */
+bool process_retry(struct process *process, const struct error *why)
+{
+	if (!process->is_by_name || why->kind != ERR_NOT_FOUND || process->has_probed)
+		return false;
+	process->phase = PROCESS_PREPARING;
+	process_changed(process);
+	request_languages(process, on_languages);
+	return true;
+}
+
 /* A failure is found again by the run that needs the interpreter. */
 static void start_spare(void *ctx, const struct error *why)
 {
@@ -206,7 +235,7 @@ static void start_spare(void *ctx, const struct error *why)
 		                           found->of[i].path);
 }
 
-void processes_start_spare(struct processes *processes)
+static void start_spare_now(struct processes *processes)
 {
 	struct language_request *request = mem_new(sizeof *request);
 
@@ -216,6 +245,35 @@ void processes_start_spare(struct processes *processes)
 		                              .fn = start_spare,
 		                              .ctx = processes };
 	language_cache_request(processes->languages, request);
+}
+
+static bool runs_by_name(struct processes *processes)
+{
+	LIST_EACH (node, &processes->all) {
+		const struct process *process = container_of(node, struct process, node);
+
+		if (process->is_by_name && !process_is_over(process))
+			return true;
+	}
+	return false;
+}
+
+/* The end of a run by name starts the timer again. */
+void processes_on_spare_timer(void *ctx)
+{
+	struct processes *processes = ctx;
+
+	if (!runs_by_name(processes) && sandbox_channel(processes->sandbox) != NULL &&
+	    !language_cache_get(processes->languages)->known)
+		start_spare_now(processes);
+}
+
+void processes_start_spare(struct processes *processes, unsigned delay_ms)
+{
+	if (delay_ms == 0)
+		start_spare_now(processes);
+	else
+		loop_timer_start(processes->spare_timer, delay_ms);
 }
 
 /* --- which shell runs a command --------------------------------------------------------------- */
@@ -245,6 +303,8 @@ static void start_run(struct process *process)
 	process->run_began_ns = clock_file_ns();
 	if (options->language != NULL && is_known)
 		start_code(process);
+	else if (options->language != NULL && can_run_by_name(process))
+		start_by_name(process);
 	else if (options->language != NULL)
 		request_languages(process, on_languages);
 	else if (options->command != NULL && is_known)

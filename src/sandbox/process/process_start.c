@@ -66,11 +66,36 @@ static void copy_options(struct process *process, const struct process_options *
 
 /* --- id and label ----------------------------------------------------------------------------- */
 
+/* The number of the last process of an owner, in this server. */
+struct last_id {
+	struct list node;
+	unsigned number;
+	char owner[];
+};
+
+static struct last_id *find_last_id(const char *owner)
+{
+	static struct list all = { &all, &all };
+	struct last_id *last;
+
+	LIST_EACH (node, &all) {
+		last = container_of(node, struct last_id, node);
+		if (strcmp(last->owner, owner) == 0)
+			return last;
+	}
+	last = mem_new(sizeof *last + strlen(owner) + 1);
+	memcpy(last->owner, owner, strlen(owner) + 1);
+	list_add(&all, &last->node);
+	return last;
+}
+
+/* Each owner's processes are counted by themselves: gaps between numbers would tell one owner how
+ * much others do. */
 static void set_id(struct process *process)
 {
-	static unsigned last; /* of this server */
+	struct last_id *last = find_last_id(sandbox_row(process->processes->sandbox)->owner);
 
-	(void)snprintf(process->id, sizeof process->id, "p%u", ++last);
+	(void)snprintf(process->id, sizeof process->id, "p%u", ++last->number);
 }
 
 /* The label is shown in lists and kept in the history, so bytes of untrusted code are escaped. */
@@ -137,6 +162,8 @@ static void on_notify_timer(void *ctx)
 static struct process *new_process(struct sandbox *sandbox, const struct process_options *options)
 {
 	const struct process_limits *limits = sandbox_process_limits(sandbox);
+	const size_t half = options->output_max / 2;
+	const size_t head = half != 0 ? half : limits->head, tail = half != 0 ? half : limits->tail;
 	struct process *process = mem_new(sizeof *process);
 
 	process->processes = sandbox_processes(sandbox);
@@ -148,7 +175,7 @@ static struct process *new_process(struct sandbox *sandbox, const struct process
 	for (int i = 0; i < 2; i++) {
 		process->sinks[i].process = process;
 		process->sinks[i].is_stderr = i;
-		capture_init(&process->sinks[i].capture, limits->head, limits->tail);
+		capture_init(&process->sinks[i].capture, head, tail);
 	}
 	output_log_init(&process->log, limits->log);
 	buf_init(&process->in, options->in.len + PROCESS_INPUT_MAX);

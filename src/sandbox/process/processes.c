@@ -22,6 +22,8 @@ struct processes *processes_new(struct sandbox *sandbox)
 	list_init(&processes->all);
 	processes->interpreters = interpreter_pool_new(sandbox);
 	processes->languages = language_cache_new(sandbox);
+	processes->spare_timer = loop_timer_new(sandbox_loop(sandbox), processes_on_spare_timer,
+	                                        processes);
 	return processes;
 }
 
@@ -50,6 +52,7 @@ void processes_stop(struct processes *processes, const struct error *why)
 	 * time. */
 	while ((process = find_running(processes)) != NULL)
 		process_fail(process, why);
+	loop_timer_stop(processes->spare_timer);
 	language_cache_stop(processes->languages, why);
 	interpreter_pool_stop(processes->interpreters, text);
 }
@@ -92,6 +95,7 @@ void processes_free(struct processes *processes)
 		else
 			orphan_process(process);
 	}
+	(void)loop_timer_free(processes->spare_timer);
 	language_cache_free(processes->languages);
 	interpreter_pool_free(processes->interpreters);
 	free(processes);

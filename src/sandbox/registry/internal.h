@@ -20,7 +20,7 @@ enum { REGISTRY_MOUNTS_MAX = SPEC_MOUNTS_MAX * (SPEC_TARGET_MAX + 10) };
 #define REGISTRY_COLUMNS                                                                           \
 	"id, owner, name, engine, state, instance, throw_away, created_s, used_s, calls, "         \
 	"mounts, gpus, fresh, all_mounts, idle_s, lifetime_s, "                                    \
-	"env, labels" SPEC_LIMITS(REGISTRY_LIMIT_COLUMN)
+	"env, labels, image, network, network_allow" SPEC_LIMITS(REGISTRY_LIMIT_COLUMN)
 #define REGISTRY_LIMIT_COLUMN(name, ...) ", limit_" #name
 
 extern const char *const registry_states[SANDBOX_STATE_COUNT];

@@ -58,6 +58,9 @@ const char *const registry_migrations[] = {
 	"  outcome TEXT NOT NULL"
 	") STRICT;",
 	"ALTER TABLE sandboxes ADD COLUMN labels BLOB NOT NULL DEFAULT x'';",
+	"ALTER TABLE sandboxes ADD COLUMN image TEXT NOT NULL DEFAULT '';",
+	"ALTER TABLE sandboxes ADD COLUMN network TEXT NOT NULL DEFAULT 'none';"
+	"ALTER TABLE sandboxes ADD COLUMN network_allow BLOB NOT NULL DEFAULT x'';",
 	NULL,
 };
 
@@ -124,18 +127,20 @@ int registry_add(struct store *store, const struct sandbox_row *row, struct erro
 #define VALUE(name, ...) , (int64_t)spec->limits.name
 	if (store_exec(store,
 	               "INSERT INTO sandboxes (" REGISTRY_COLUMNS ", egress)"
-	               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?" SPEC_LIMITS(
-	                       PLACE) ", 0)"
-	                              " ON CONFLICT DO NOTHING",
-	               err, "ssssssiiissiiiiibb" SPEC_LIMITS(LETTER), spec->id, row->owner,
+	               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+	               " ?" SPEC_LIMITS(PLACE) ", 0) ON CONFLICT DO NOTHING",
+	               err, "ssssssiiissiiiiibbssb" SPEC_LIMITS(LETTER), spec->id, row->owner,
 	               row->name[0] != '\0' ? row->name : NULL, row->engine,
 	               registry_states[row->state], row->instance, (int64_t)row->temporary,
 	               row->created_s, row->used_s, spec_syscalls_names[spec->syscalls],
 	               buf_text(&mounts), (int64_t)spec->gpus, (int64_t)spec->fresh,
 	               (int64_t)row->all_mounts, (int64_t)row->idle_s, (int64_t)row->lifetime_s,
 	               (struct view){ row->env, registry_list_size(row->env) },
-	               (struct view){ row->labels,
-	                              registry_list_size(row->labels) } SPEC_LIMITS(VALUE)) < 0)
+	               (struct view){ row->labels, registry_list_size(row->labels) }, spec->image,
+	               net_mode_names[row->network],
+	               (struct view){ row->network_allow,
+	                              registry_list_size(row->network_allow) } SPEC_LIMITS(VALUE)) <
+	    0)
 		return -1;
 #undef PLACE
 #undef LETTER
@@ -307,14 +312,16 @@ int registry_update(struct store *store, const struct sandbox_row *row, const ch
 	            store,
 	            "UPDATE OR IGNORE sandboxes SET name = ?1, idle_s = ?2, lifetime_s = ?3,"
 	            " env = ?4, labels = ?5, limit_memory = ?6, limit_cpu = ?7, limit_pids = ?8,"
-	            " limit_disk = ?9, limit_file_size = ?10"
-	            " WHERE id = ?11 AND state <> 'deleting' AND (instance = '' OR instance = ?12)",
-	            err, "siibbiiiiiss", row->name[0] != '\0' ? row->name : NULL,
+	            " limit_disk = ?9, limit_file_size = ?10, network = ?11, network_allow = ?12"
+	            " WHERE id = ?13 AND state <> 'deleting' AND (instance = '' OR instance = ?14)",
+	            err, "siibbiiiiisbss", row->name[0] != '\0' ? row->name : NULL,
 	            (int64_t)row->idle_s, (int64_t)row->lifetime_s,
 	            (struct view){ row->env, registry_list_size(row->env) },
 	            (struct view){ row->labels, registry_list_size(row->labels) },
 	            (int64_t)limits->memory, (int64_t)limits->cpu, (int64_t)limits->pids,
-	            (int64_t)limits->disk, (int64_t)limits->file_size, row->spec.id, instance) < 0)
+	            (int64_t)limits->disk, (int64_t)limits->file_size, net_mode_names[row->network],
+	            (struct view){ row->network_allow, registry_list_size(row->network_allow) },
+	            row->spec.id, instance) < 0)
 		return -1;
 	if (store_changes(store) == 1)
 		return 0;

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/attr.h"
+#include "egress/net_policy.h"
 #include "engine/spec.h"
 
 struct error;
@@ -25,7 +26,8 @@ enum {
 	SANDBOX_NAME_MAX = 64,
 	INSTANCE_LEN = 16,
 	SANDBOX_ENV_MAX = 4096,
-	SANDBOX_LABELS_MAX = 1024
+	SANDBOX_LABELS_MAX = 1024,
+	SANDBOX_HOSTS_MAX = 2048
 };
 
 enum sandbox_state {
@@ -54,6 +56,8 @@ struct sandbox_row {
 	 * list. */
 	char env[SANDBOX_ENV_MAX];
 	char labels[SANDBOX_LABELS_MAX]; /* in the same format */
+	enum net_mode network;
+	char network_allow[SANDBOX_HOSTS_MAX]; /* rules of host_rules.h, in the same format */
 };
 
 extern const char *const registry_migrations[];
@@ -84,9 +88,10 @@ MUST_CHECK int registry_claim(struct store *store, const char *id, const char *i
  * temporary sandbox: that one stays its server's, so that it is deleted when the server exits. */
 MUST_CHECK int registry_set_state(struct store *store, const char *id, enum sandbox_state state,
                                   const char *instance, struct error *err);
-/* Writes the name, the idle time, the lifetime, the environment, the labels and the limits on
- * memory, processors, processes, disk and the size of one file. ERR_INVALID with errnum EBUSY:
- * another server has the sandbox; with EEXIST: the owner has another sandbox of that name. */
+/* Writes the name, the idle time, the lifetime, the environment, the labels, the network policy and
+ * the limits on memory, processors, processes, disk and the size of one file. ERR_INVALID with
+ * errnum EBUSY: another server has the sandbox; with EEXIST: the owner has another sandbox of that
+ * name. */
 MUST_CHECK int registry_update(struct store *store, const struct sandbox_row *row,
                                const char *instance, struct error *err);
 /* Sets spec.fresh: see struct sandbox_row. */

@@ -149,7 +149,7 @@ static int read_list(struct store_row *columns, int *at, const char *name, char 
 
 static int read_columns(struct store_row *columns, struct sandbox_row *row, struct error *err)
 {
-	int at = 0, state = 0, calls = 0;
+	int at = 0, state = 0, calls = 0, network = 0;
 
 #define TEXT(field, to) read_text(columns, &at, field, (to), sizeof(to), err)
 	if (TEXT("id", row->spec.id) < 0 || TEXT("owner", row->owner) < 0 ||
@@ -175,8 +175,13 @@ static int read_columns(struct store_row *columns, struct sandbox_row *row, stru
 	    read_seconds(columns, &at, "idle_s", &row->idle_s, err) < 0 ||
 	    read_seconds(columns, &at, "lifetime_s", &row->lifetime_s, err) < 0 ||
 	    read_list(columns, &at, "env", row->env, sizeof row->env, err) < 0 ||
-	    read_list(columns, &at, "labels", row->labels, sizeof row->labels, err) < 0)
+	    read_list(columns, &at, "labels", row->labels, sizeof row->labels, err) < 0 ||
+	    read_text(columns, &at, "image", row->spec.image, sizeof row->spec.image, err) < 0 ||
+	    read_word(columns, &at, "network", net_mode_names, NET_MODE_COUNT, &network, err) < 0 ||
+	    read_list(columns, &at, "network_allow", row->network_allow, sizeof row->network_allow,
+	              err) < 0)
 		return -1;
+	row->network = (enum net_mode)network;
 #define X(name_, ...) row->spec.limits.name_ = (uint64_t)store_row_int(columns, at++);
 	SPEC_LIMITS(X)
 #undef X

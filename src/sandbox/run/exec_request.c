@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "engine/root_files.h"
 #include "engine/spec.h"
 #include "sandbox/run/internal.h"
 #include "sandbox/sandbox.h"
@@ -14,7 +15,8 @@ enum { LIST_MAX = 60 * 1024, UMASK = 022, STACKS_MAX = 128, STACK_BYTES = 8 * 10
 /* The environment of every program, unless the sandbox or the options override a variable. */
 static const char *const default_env[] = {
 	("PATH=" SPEC_HOME
-	 "/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+	 "/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:"
+	 "/" ROOT_PROGRAMS),
 	("HOME=" SPEC_HOME),
 	"USER=coderunner",
 	"LOGNAME=coderunner",

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "sandbox/channel/channel.h"
+#include "sandbox/gate/gate_log.h"
 #include "sandbox/run/sandbox_run.h"
 #include "sandbox/sandbox.h"
 #include "wire/message.h"
@@ -51,6 +52,22 @@ void limit_check_start(struct limit_check *check, struct sandbox *sandbox)
 {
 	*check = (struct limit_check){ .sandbox = sandbox };
 	check->has_counters = sandbox_counts(sandbox, &check->before);
+	check->refusals = gate_log_refusals(sandbox_gate_log(sandbox));
+}
+
+/* Programs show a refusal in their own ways, often without the text of the gate. */
+static void add_refusals(const struct limit_check *check, struct run_end *end)
+{
+	size_t others;
+	const struct gate_attempt *attempt = gate_log_refused(sandbox_gate_log(check->sandbox),
+	                                                      check->refusals, &others);
+
+	if (attempt == NULL)
+		return;
+	run_end_add_note(end, "network: %s", attempt->reason);
+	if (others != 0)
+		run_end_add_note(end, "further hosts that were refused: %zu, see sandbox_info",
+		                 others);
 }
 
 /* A process was killed while the sandbox was far from its own limit, so the limit was that of the
@@ -163,6 +180,7 @@ void limit_check_finish(struct limit_check *check, struct run_end *end, void (*f
 	/* The end of a run counts as use: a sandbox is not put to sleep right after a long run. */
 	sandbox_touch(check->sandbox);
 	compare_counters(check, end);
+	add_refusals(check, end);
 	/* Only a failed run can have failed because the disk is full. */
 	if ((end->code == 0 && end->signal == 0) || channel == NULL ||
 	    channel_open(channel, &stats, &stats_events, check, &check->stats, &err) < 0)

@@ -2,7 +2,8 @@
  *
  * The kernel's counters (processes killed for memory, forks refused) are read before and after the
  * run. The agent is asked about disk space only if the run failed, because that costs a round
- * trip. This is the only place that judges limits.
+ * trip. Connections that the gate refused meanwhile are told too. This is the only place that
+ * judges limits.
  *
  *   limit_check_start -> limit_check_finish -> fn, or limit_check_cancel
  *
@@ -22,6 +23,7 @@ struct limit_check {
 	struct sandbox *sandbox;
 	struct engine_counters before;
 	bool has_counters;            /* false: this machine has no cgroups to count with */
+	uint64_t refusals;            /* of connections, before the run */
 	struct channel_stream *stats; /* the request for disk usage, while it is pending */
 	struct run_end *end;
 	void (*fn)(void *ctx);

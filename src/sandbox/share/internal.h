@@ -7,6 +7,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/list.h"
+#include "sandbox/sandbox.h"
 #include "sandbox/share/share.h"
 #include "wire/stream.h"
 
@@ -34,15 +35,17 @@ struct relay {
 	int fd;
 	struct input *input;
 	struct output *output;
-	struct loop_timer *deadline; /* for the request, then for the handshake */
-	struct buf partial;          /* bytes that are not a whole request or frame yet */
-	struct sandbox *sandbox;     /* held; NULL before the request */
-	struct wire_link link;       /* in the place of an agent */
+	struct loop_timer *deadline;    /* for the request, then for the handshake */
+	struct buf partial;             /* bytes that are not a whole request or frame yet */
+	struct sandbox *sandbox;        /* held; NULL before the request */
+	struct share_changes *update;   /* of SHARE_UPDATE; or NULL */
+	struct sandbox_changes changes; /* the same, with pointers into *update */
+	struct wire_link link;          /* in the place of an agent */
 	struct list streams;
 	unsigned live;    /* streams */
 	bool has_request; /* the request is complete */
 	bool is_attached; /* frames are exchanged */
-	bool is_waiting;  /* sandbox_wake(), sandbox_delete() or sandbox_reset() will call back */
+	bool is_waiting;  /* sandbox_wake() or another function of the sandbox will call back */
 	bool is_closed;
 };
 

@@ -1,5 +1,6 @@
 /* relay.c - one connection of a guest: its request, the answer, and the frames that follow. */
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ static void free_relay(void *ctx)
 	struct relay *relay = ctx;
 
 	buf_done(&relay->partial);
+	free(relay->update);
 	free(relay);
 }
 
@@ -114,7 +116,8 @@ static void answer_and_close(struct relay *relay, const struct error *why)
 	relay_close(relay);
 }
 
-static void on_deleted_or_reset(void *ctx, const struct error *why)
+/* The sandbox was deleted, reset or changed. */
+static void on_done(void *ctx, const struct error *why)
 {
 	struct relay *relay = ctx;
 
@@ -170,25 +173,68 @@ static int check_request(const struct share_request *request, struct error *err)
  * reads the row in the registry again. */
 static int find_sandbox(struct relay *relay, const struct share_request *request, struct error *err)
 {
-	const struct share *share = relay->share;
 	struct sandbox *sandbox;
 
 	if (check_request(request, err) < 0 ||
-	    sandbox_find(share->manager, share->config.owner, request->id, &sandbox, err) < 0)
+	    sandbox_find_awake(relay->share->manager, request->id, &sandbox, err) < 0)
 		return -1;
-	if (!sandbox_is_awake_here(sandbox))
-		return error_set(err, ERR_INVALID, "the sandbox has just fallen asleep: try again");
 	sandbox_hold(sandbox);
 	relay->sandbox = sandbox;
 	return 0;
 }
 
-static void receive_request(struct relay *relay, const struct share_request *request)
+/* Whether the text is a list of strings, with `needs_value` of "NAME=value" strings, with an empty
+ * string at its end. */
+static bool is_list(const char *list, size_t size, bool needs_value)
+{
+	for (size_t at = 0; at < size;) {
+		size_t len = strnlen(list + at, size - at);
+		const char *sign = memchr(list + at, '=', len);
+
+		if (len == 0 || len == size - at)
+			return len == 0;
+		if (needs_value && (sign == NULL || sign == list + at))
+			return false;
+		at += len + 1;
+	}
+	return false;
+}
+
+/* The spawner of this server checks the limits, sandbox_update() the name, and every connection of
+ * the sandbox the ceiling of its network. */
+static int take_changes(struct relay *relay, const struct share_changes *given, struct error *err)
+{
+	struct share_changes *update = mem_new(sizeof *update);
+
+	relay->update = update;
+	*update = *given;
+	if (memchr(update->name, '\0', sizeof update->name) == NULL ||
+	    !is_list(update->env, sizeof update->env, true) ||
+	    !is_list(update->labels, sizeof update->labels, true) ||
+	    !is_list(update->network_allow, sizeof update->network_allow, false) ||
+	    update->network < -1 || update->network >= NET_MODE_COUNT || update->idle_s < -1 ||
+	    update->idle_s > UINT32_MAX || update->lifetime_s < -1 ||
+	    update->lifetime_s > UINT32_MAX)
+		return error_set(err, ERR_INVALID, "the request is malformed");
+	relay->changes = (struct sandbox_changes){ .name = update->has_name ? update->name : NULL,
+		                                   .env = update->env,
+		                                   .labels = update->labels,
+		                                   .idle_s = update->idle_s,
+		                                   .lifetime_s = update->lifetime_s,
+		                                   .limits = update->limits,
+		                                   .network = update->network,
+		                                   .network_allow = update->network_allow };
+	return 0;
+}
+
+static void receive_request(struct relay *relay, const struct share_request *request,
+                            const struct share_changes *changes)
 {
 	struct error err;
 
 	loop_timer_stop(relay->deadline);
-	if (find_sandbox(relay, request, &err) < 0) {
+	if (find_sandbox(relay, request, &err) < 0 ||
+	    (changes != NULL && take_changes(relay, changes, &err) < 0)) {
 		answer_and_close(relay, &err);
 		return;
 	}
@@ -196,9 +242,11 @@ static void receive_request(struct relay *relay, const struct share_request *req
 	if (request->kind == SHARE_ATTACH)
 		sandbox_wake(relay->sandbox, on_awake, relay);
 	else if (request->kind == SHARE_DELETE)
-		sandbox_delete(relay->sandbox, on_deleted_or_reset, relay);
+		sandbox_delete(relay->sandbox, on_done, relay);
+	else if (request->kind == SHARE_RESET)
+		sandbox_reset(relay->sandbox, on_done, relay);
 	else
-		sandbox_reset(relay->sandbox, on_deleted_or_reset, relay);
+		sandbox_update(relay->sandbox, &relay->changes, on_done, relay);
 }
 
 /* --- receiving --- */
@@ -207,6 +255,26 @@ static void close_malformed(struct relay *relay, const struct error *why)
 {
 	log_info("a process that uses a sandbox of this server broke the protocol: %s", why->msg);
 	relay_close(relay);
+}
+
+static size_t receive_first(struct relay *relay, struct view bytes)
+{
+	struct share_request request;
+	struct share_changes changes;
+	size_t size = sizeof request;
+
+	if (bytes.len < size)
+		return 0;
+	memcpy(&request, bytes.ptr, size);
+	if (request.kind == SHARE_UPDATE) {
+		size += sizeof changes;
+		if (bytes.len < size)
+			return 0;
+		memcpy(&changes, bytes.ptr + sizeof request, sizeof changes);
+	}
+	relay->has_request = true;
+	receive_request(relay, &request, request.kind == SHARE_UPDATE ? &changes : NULL);
+	return size;
 }
 
 /* Handles the request, or after SHARE_ATTACH the frames, that are complete in `bytes`. Returns how
@@ -218,16 +286,8 @@ static size_t receive_messages(struct relay *relay, struct view bytes)
 	struct error err;
 	int r = 1;
 
-	if (!relay->has_request) {
-		struct share_request request;
-
-		if (bytes.len < sizeof request)
-			return 0;
-		memcpy(&request, bytes.ptr, sizeof request);
-		relay->has_request = true;
-		receive_request(relay, &request);
-		return sizeof request;
-	}
+	if (!relay->has_request)
+		return receive_first(relay, bytes);
 	while (r > 0 && relay->is_attached && !relay->is_closed) {
 		r = wire_frame_cut(&bytes, &frame, &err);
 		if (r > 0)

@@ -87,7 +87,8 @@ static void on_deadline(void *ctx)
 }
 
 struct share_call *share_call_new(struct loop *loop, int fd, enum share_kind kind, const char *id,
-                                  share_answer_fn *done, void *ctx)
+                                  const struct share_changes *changes, share_answer_fn *done,
+                                  void *ctx)
 {
 	struct share_call *call = mem_new(sizeof *call);
 	struct share_request request = { .version = BELLJAR_VERSION, .kind = kind };
@@ -104,5 +105,7 @@ struct share_call *share_call_new(struct loop *loop, int fd, enum share_kind kin
 	/* The empty send buffer of a new connection has room for a request. If the holder has
 	 * closed the connection, on_readable() reports that. */
 	(void)!send(fd, &request, sizeof request, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (changes != NULL)
+		(void)!send(fd, changes, sizeof *changes, MSG_DONTWAIT | MSG_NOSIGNAL);
 	return call;
 }

@@ -1,0 +1,422 @@
+/* gate_link.c - one connection of a program: its request, the decision, the answer (see
+ * internal.h). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "egress/dial.h"
+#include "loop/loop.h"
+#include "sandbox/gate/internal.h"
+
+enum {
+	ANSWERED_MS = 2000, /* for the program to read a refusal and close */
+	PORT_FIRST = 20000, /* where another port is looked for, if a program has taken ours */
+	PORT_COUNT = 40000,
+};
+
+/* --- the end --- */
+
+void gate_link_free(struct gate_link *link)
+{
+	struct gate *gate = link->gate;
+
+	list_remove(&link->node);
+	gate->count--;
+	if (link->state == LINK_WAITING)
+		gate->waiting--;
+	if (link->stream != NULL)
+		channel_cancel(link->stream);
+	if (link->dialing != NULL)
+		dial_cancel(link->dialing);
+	gate_relay_stop(link);
+	(void)loop_timer_free(link->timer);
+	buf_done(&link->head);
+	buf_done(&link->pending);
+	/* Callbacks of the stream, of the input and of the output may be on the stack. */
+	loop_defer(gate->options.loop, free, link);
+	gate_fill(gate);
+}
+
+static void on_timer(void *ctx)
+{
+	struct gate_link *link = ctx;
+	uint64_t silent_ms = clock_now_ms() - link->moved_ms;
+	uint64_t limit_ms = link->is_http && link->outside_ended ? GATE_CLOSE_MS : GATE_IDLE_MS;
+
+	if (link->state == LINK_RELAY && silent_ms < limit_ms)
+		return loop_timer_start(link->timer, limit_ms - silent_ms);
+	gate_link_free(link);
+}
+
+void gate_link_log(struct gate_link *link, bool is_allowed, const char *reason)
+{
+	char target[NET_HOST_SIZE] = "";
+
+	if (link->host.name[0] != '\0')
+		(void)net_host_text(&link->host, link->port, target);
+	gate_log_add(link->gate->options.log, target, is_allowed, reason);
+}
+
+/* --- answers --- */
+
+void gate_link_send(struct gate_link *link, struct view bytes)
+{
+	size_t sent = 0;
+	struct error ignored;
+
+	if (link->stream == NULL)
+		return;
+	if (link->pending.len == 0)
+		sent = channel_send(link->stream, WIRE_IN, bytes);
+	if (sent < bytes.len)
+		(void)!buf_add(&link->pending, (struct view){ bytes.ptr + sent, bytes.len - sent },
+		               &ignored);
+}
+
+/* Ends the program's direction too: bytes that it still sends are discarded. A connection that is
+ * closed with unread bytes is reset, and the program might not see the answer. */
+static void finish_answer(struct gate_link *link)
+{
+	link->state = LINK_ANSWERED;
+	buf_clear(&link->head);
+	if (link->pending.len == 0)
+		channel_send_end(link->stream, WIRE_IN);
+	link->outside_ended = true;
+	loop_timer_start(link->timer, ANSWERED_MS);
+}
+
+static void answer_http(struct gate_link *link, const char *status, const char *text)
+{
+	char answer[1024];
+	int len = snprintf(answer, sizeof answer,
+	                   "HTTP/1.1 %s\r\n%sContent-Type: text/plain; charset=utf-8\r\n"
+	                   "Content-Length: %zu\r\nConnection: close\r\n\r\n%s\n",
+	                   status,
+	                   strncmp(status, "407", 3) == 0
+	                           ? "Proxy-Authenticate: Basic realm=\"belljar\"\r\n"
+	                           : "",
+	                   strlen(text) + 1, text);
+
+	gate_link_send(link, (struct view){ answer, (size_t)len });
+	finish_answer(link);
+}
+
+static void answer_socks(struct gate_link *link, enum proxy_socks_status status)
+{
+	struct proxy_socks_reply reply;
+
+	proxy_socks_answer(status, &reply);
+	gate_link_send(link, (struct view){ reply.bytes, reply.len });
+}
+
+static void refuse_link(struct gate_link *link, const struct error *why)
+{
+	gate_link_log(link, false, why->msg);
+	if (!link->is_socks)
+		return answer_http(link, "403 Forbidden", why->msg);
+	answer_socks(link, SOCKS_NOT_ALLOWED);
+	finish_answer(link);
+}
+
+/* A malformed request is refused, too: it may be an attempt to be understood differently. */
+static void refuse_malformed(struct gate_link *link, const struct error *why)
+{
+	gate_link_log(link, false, why->msg);
+	if (link->is_socks)
+		finish_answer(link);
+	else
+		answer_http(link, "400 Bad Request", why->msg);
+}
+
+static void fail_link(struct gate_link *link, const struct error *why)
+{
+	gate_link_log(link, true, why->msg);
+	if (!link->is_socks)
+		return answer_http(link, "502 Bad Gateway", why->msg);
+	answer_socks(link, SOCKS_UNREACHABLE);
+	finish_answer(link);
+}
+
+/* --- dialing --- */
+
+/* Bytes that follow the request: of the tunnel, or of the body. */
+static void forward_rest(struct gate_link *link)
+{
+	gate_relay_bytes(
+	        link, (struct view){ link->head.ptr + link->taken, link->head.len - link->taken });
+	buf_done(&link->head);
+	buf_init(&link->head, WIRE_WINDOW);
+}
+
+/* The head was read before, to know the host; it is written for the server or proxy that takes
+ * it. */
+static int forward_head(struct gate_link *link, const struct dial_result *result, struct error *err)
+{
+	AUTO_BUF struct buf out;
+	struct proxy_request request;
+	struct view head = { link->head.ptr, link->taken };
+
+	buf_init(&out, PROXY_HEAD_MAX * 2);
+	if (proxy_request_read(head, result->wants_url, result->header, &request, &out, err) < 0)
+		return -1;
+	gate_relay_head(link, buf_view(&out));
+	return 0;
+}
+
+static void on_dialed(void *ctx, const struct dial_result *result, const struct error *why,
+                      bool is_refused)
+{
+	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+	struct gate_link *link = ctx;
+	struct error err;
+
+	link->dialing = NULL;
+	if (why != NULL)
+		return is_refused ? refuse_link(link, why) : fail_link(link, why);
+	if (gate_relay_start(link, result->fd, &err) < 0)
+		return fail_link(link, &err);
+	gate_link_log(link, true, "");
+	link->state = LINK_RELAY;
+	link->moved_ms = clock_now_ms();
+	loop_timer_start(link->timer, GATE_IDLE_MS);
+	if (link->is_socks)
+		answer_socks(link, SOCKS_SUCCEEDED);
+	else if (!link->is_http)
+		gate_link_send(link, view_of(established));
+	else if (forward_head(link, result, &err) < 0) {
+		gate_relay_stop(link);
+		return refuse_malformed(link, &err);
+	}
+	forward_rest(link);
+	if (link->program_ended)
+		gate_relay_program_ended(link);
+}
+
+static bool is_password(const struct gate *gate, const char *given)
+{
+	const char *wanted = gate->options.password;
+	size_t len = strlen(wanted);
+	unsigned differs = 0;
+
+	if (strlen(given) != len)
+		return false;
+	/* In constant time: a program could otherwise find it byte by byte. */
+	for (size_t i = 0; i < len; i++)
+		differs |= (unsigned)(wanted[i] ^ given[i]);
+	return differs == 0;
+}
+
+static void decide_link(struct gate_link *link, const char *password)
+{
+	struct gate *gate = link->gate;
+	struct error err;
+
+	if (gate->options.password[0] != '\0' && !is_password(gate, password)) {
+		(void)error_set(&err, ERR_INVALID,
+		                "this proxy is for the installer of packages only, which has its "
+		                "password");
+		gate_link_log(link, false, err.msg);
+		if (!link->is_socks)
+			return answer_http(link, "407 Proxy Authentication Required", err.msg);
+		answer_socks(link, SOCKS_NOT_ALLOWED);
+		return finish_answer(link);
+	}
+	if (net_policy_decide(&gate->policy, gate->options.ceiling, &link->host, link->port, &err) <
+	    0)
+		return refuse_link(link, &err);
+	link->state = LINK_DIALING;
+	loop_timer_stop(link->timer);
+	if (dial_start(gate->options.dial, &link->host, link->port, link->is_http, on_dialed, link,
+	               &link->dialing, &err) < 0)
+		fail_link(link, &err);
+}
+
+/* --- requests --- */
+
+static void read_http(struct gate_link *link)
+{
+	AUTO_BUF struct buf out;
+	struct proxy_request request;
+	struct error err;
+	size_t len;
+
+	buf_init(&out, PROXY_HEAD_MAX * 2);
+	if (proxy_head_length(buf_view(&link->head), &len, &err) < 0)
+		return refuse_malformed(link, &err);
+	if (len == 0)
+		return;
+	if (proxy_request_read((struct view){ link->head.ptr, len }, false, "", &request, &out,
+	                       &err) < 0) {
+		link->host = request.host;
+		link->port = request.port;
+		return refuse_malformed(link, &err);
+	}
+	link->taken = len;
+	link->host = request.host;
+	link->port = request.port;
+	link->is_http = !request.is_connect;
+	link->body = request.body;
+	decide_link(link, request.password);
+}
+
+static void read_socks(struct gate_link *link)
+{
+	struct proxy_socks_reply reply;
+	struct error err;
+	int r = 1;
+
+	while (r == 1 && link->socks.step != SOCKS_COMPLETE) {
+		struct view rest = { link->head.ptr + link->taken, link->head.len - link->taken };
+
+		r = proxy_socks_take(&link->socks, &rest, &reply, &err);
+		link->taken = link->head.len - rest.len;
+		if (reply.len != 0)
+			gate_link_send(link, (struct view){ reply.bytes, reply.len });
+	}
+	if (r < 0)
+		return refuse_malformed(link, &err);
+	if (link->socks.step != SOCKS_COMPLETE)
+		return;
+	link->host = link->socks.host;
+	link->port = link->socks.port;
+	decide_link(link, link->socks.password);
+}
+
+static void receive_head(struct gate_link *link, struct view bytes)
+{
+	struct error err;
+
+	if (link->head.len == 0 && bytes.ptr[0] == 5) {
+		link->is_socks = true;
+		link->socks.wants_password = link->gate->options.password[0] != '\0';
+	}
+	if (buf_add(&link->head, bytes, &err) < 0) {
+		if (link->state == LINK_HEAD)
+			refuse_malformed(link, &err);
+		else
+			gate_link_free(link); /* the credit allows no more than the buffer holds */
+		return;
+	}
+	if (link->state != LINK_HEAD)
+		return;
+	if (link->is_socks)
+		read_socks(link);
+	else
+		read_http(link);
+}
+
+/* --- the stream --- */
+
+static void on_message(void *ctx, const struct wire_message *message)
+{
+	struct gate_link *link = ctx;
+
+	if (message->type != WIRE_LINKED)
+		return;
+	link->state = LINK_HEAD;
+	link->gate->waiting--;
+	loop_timer_start(link->timer, GATE_HEAD_MS);
+	gate_fill(link->gate);
+}
+
+static void on_bytes(void *ctx, uint8_t channel, struct view bytes)
+{
+	struct gate_link *link = ctx;
+
+	(void)channel;
+	if (link->state == LINK_RELAY)
+		return gate_relay_bytes(link, bytes);
+	/* The request is buffered until it is decided; the rest of the credit is not given back, so
+	 * that `head` has room for what may still come. */
+	if (link->state == LINK_ANSWERED)
+		return channel_consumed(link->stream, WIRE_OUT, bytes.len);
+	link->unconfirmed += bytes.len;
+	receive_head(link, bytes);
+}
+
+static void on_program_end(void *ctx, uint8_t channel)
+{
+	struct gate_link *link = ctx;
+
+	(void)channel;
+	link->program_ended = true;
+	if (link->state == LINK_RELAY)
+		gate_relay_program_ended(link);
+	else if (link->state == LINK_HEAD)
+		gate_link_free(link);
+}
+
+static void on_writable(void *ctx)
+{
+	gate_relay_writable(ctx);
+}
+
+static void on_done(void *ctx, const struct wire_done *done)
+{
+	struct gate_link *link = ctx;
+
+	(void)done;
+	link->stream = NULL;
+	gate_link_free(link);
+}
+
+static void move_port(struct gate *gate)
+{
+	uint16_t random = 0;
+
+	(void)!getrandom(&random, sizeof random, 0);
+	gate->options.port = (uint16_t)(PORT_FIRST + random % PORT_COUNT);
+	if (gate->options.moved != NULL)
+		gate->options.moved(gate->options.ctx);
+}
+
+static void on_failed(void *ctx, enum wire_failure failure, const struct error *why)
+{
+	struct gate_link *link = ctx;
+	struct gate *gate = link->gate;
+
+	(void)failure;
+	link->stream = NULL;
+	/* All streams that wait for the port fail; the first one moves it. */
+	if (link->state == LINK_WAITING && why->errnum != EADDRINUSE)
+		gate_hold_off(gate);
+	else if (link->state == LINK_WAITING && link->port == gate->options.port)
+		move_port(gate);
+	gate_link_free(link);
+}
+
+static const struct channel_stream_events stream_events = { .message = on_message,
+	                                                    .bytes = on_bytes,
+	                                                    .ended = on_program_end,
+	                                                    .writable = on_writable,
+	                                                    .done = on_done,
+	                                                    .failed = on_failed };
+
+int gate_link_open(struct gate *gate, struct error *err)
+{
+	const struct wire_message request = { .type = WIRE_ACCEPT,
+		                              .accept.port = gate->options.port };
+	struct gate_link *link = mem_new(sizeof *link);
+
+	if (channel_open(gate->options.channel, &request, &stream_events, link, &link->stream,
+	                 err) < 0) {
+		free(link);
+		return -1;
+	}
+	link->gate = gate;
+	link->fd = -1;
+	link->port = gate->options.port; /* until the request names another one */
+	link->timer = loop_timer_new(gate->options.loop, on_timer, link);
+	buf_init(&link->head, WIRE_WINDOW);
+	buf_init(&link->pending, WIRE_WINDOW + PROXY_HEAD_MAX);
+	list_add(&gate->links, &link->node);
+	gate->count++;
+	gate->waiting++;
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* internal.h - what the files of the gate share.
+ *
+ *   gate.c        the port: ACCEPT streams, their number, the policy
+ *   gate_link.c   one connection: reads the request, decides, dials, answers
+ *   gate_relay.c  one connection: the bytes in both directions
+ *   gate_log.c    the log */
+#pragma once
+#include "base/buf.h"
+#include "base/list.h"
+#include "egress/proxy_http.h"
+#include "egress/proxy_socks.h"
+#include "sandbox/channel/channel.h"
+#include "sandbox/gate/gate.h"
+#include "sandbox/gate/gate_log.h"
+
+struct gate {
+	struct gate_options options;
+	struct net_policy policy;
+	struct list links;
+	unsigned count, waiting; /* links in all; those that no program has connected to */
+	struct loop_timer *retry;
+	bool holds_off; /* no stream is opened before the timer has fired */
+	bool is_freed;
+};
+
+enum link_state {
+	LINK_WAITING, /* no program has connected */
+	LINK_HEAD,    /* the request is being read */
+	LINK_DIALING,
+	LINK_RELAY,
+	LINK_ANSWERED, /* a refusal was sent; the program is to close */
+};
+
+struct gate_link {
+	struct list node; /* in gate->links */
+	struct gate *gate;
+	struct channel_stream *stream; /* NULL: it has ended */
+	enum link_state state;
+	struct loop_timer *timer; /* for the request, then for silence */
+
+	/* the request */
+	struct buf head; /* bytes of the program that are not forwarded yet */
+	size_t taken;    /* of `head`: read by SOCKS, not forwarded */
+	bool is_socks, is_http;
+	struct proxy_socks socks;
+	struct net_host host;
+	uint16_t port;
+	struct proxy_body body; /* of a request of plain HTTP */
+	bool has_extra;         /* bytes came behind the request */
+	bool has_answer;        /* bytes came from outside */
+	struct dial_request *dialing;
+
+	/* the relay */
+	int fd; /* the connection outside; -1: none */
+	struct input *input;
+	struct output *output;
+	struct buf pending; /* from outside; the agent has not taken it */
+	size_t unconfirmed; /* bytes of the program in `output`, whose credit is not given back */
+	uint64_t moved_ms;  /* when a byte was last passed on */
+	bool program_ended; /* the program has closed its direction */
+	bool outside_ended; /* the host outside has */
+	bool write_failed;
+};
+
+/* --- gate.c --- */
+
+/* Opens further ACCEPT streams, if fewer than GATE_WAITING wait. */
+void gate_fill(struct gate *gate);
+/* The same after a while: the agent could not accept. */
+void gate_hold_off(struct gate *gate);
+
+/* --- gate_link.c --- */
+
+/* Opens one ACCEPT stream. */
+MUST_CHECK int gate_link_open(struct gate *gate, struct error *err);
+/* Ends the connection at once, and frees it. */
+void gate_link_free(struct gate_link *link);
+/* Sends bytes to the program; what does not fit into its credit waits in `pending`. */
+void gate_link_send(struct gate_link *link, struct view bytes);
+void gate_link_log(struct gate_link *link, bool is_allowed, const char *reason);
+
+/* --- gate_relay.c --- */
+
+/* Takes over fd. */
+MUST_CHECK int gate_relay_start(struct gate_link *link, int fd, struct error *err);
+/* Writes the head of a request of plain HTTP. */
+void gate_relay_head(struct gate_link *link, struct view head);
+/* Passes on bytes of the program. */
+void gate_relay_bytes(struct gate_link *link, struct view bytes);
+void gate_relay_program_ended(struct gate_link *link);
+/* The agent takes more bytes. */
+void gate_relay_writable(struct gate_link *link);
+void gate_relay_stop(struct gate_link *link);

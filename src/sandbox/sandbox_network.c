@@ -1,0 +1,257 @@
+/* sandbox_network.c - the network of a sandbox: its policy, its gate while it is awake, and the
+ * variables that lead programs to the gate (see internal.h). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "sandbox/gate/gate.h"
+#include "sandbox/gate/gate_log.h"
+#include "sandbox/internal.h"
+#include "sandbox/process/process.h"
+#include "sandbox/registry/history.h"
+
+/* --- the policy --- */
+
+enum net_mode sandbox_network_mode(const struct sandbox *sandbox)
+{
+	const struct net_ceiling *ceiling = sandbox->manager->config.ceiling;
+	enum net_mode mode = sandbox->row.network;
+
+	/* The operator may have lowered the ceiling since the sandbox was created. */
+	if (sandbox->manager->config.dial == NULL)
+		return NET_MODE_NONE;
+	return mode <= ceiling->max ? mode : ceiling->max;
+}
+
+static struct net_policy *make_policy(const struct sandbox *sandbox)
+{
+	struct net_policy *policy = mem_new(sizeof *policy);
+	struct error err;
+
+	policy->mode = sandbox_network_mode(sandbox);
+	/* Without a list of its own, 'allow' is what the operator allows. */
+	if (policy->mode == NET_MODE_ALLOW && sandbox->row.network_allow[0] == '\0')
+		policy->allow = sandbox->manager->config.ceiling->allow;
+	if (policy->mode == NET_MODE_ALLOW &&
+	    host_rules_read(&policy->allow, sandbox->row.network_allow, '\0', HOST_RULES_CALLER,
+	                    &err) < 0) {
+		log_warning("sandbox %s has no network: %s", sandbox->row.spec.id, err.msg);
+		policy->mode = NET_MODE_NONE;
+	}
+	return policy;
+}
+
+/* --- the log --- */
+
+static void on_attempt(void *ctx, const struct gate_attempt *attempt)
+{
+	struct sandbox *sandbox = ctx;
+	char what[NET_HOST_SIZE + 32];
+
+	(void)snprintf(what, sizeof what, "network %s",
+	               attempt->target[0] != '\0' ? attempt->target : "(malformed request)");
+	sandbox_add_history(sandbox, time(NULL), 0, what,
+	                    attempt->is_allowed ? "allowed" : "refused");
+}
+
+struct gate_log *sandbox_gate_log(struct sandbox *sandbox)
+{
+	if (sandbox->gate_log == NULL) {
+		sandbox->gate_log = mem_new(sizeof *sandbox->gate_log);
+		sandbox->gate_log->added = on_attempt;
+		sandbox->gate_log->ctx = sandbox;
+	}
+	return sandbox->gate_log;
+}
+
+/* --- the gate --- */
+
+static void renew_env(void *ctx)
+{
+	struct sandbox *sandbox = ctx;
+
+	sandbox_free_env(sandbox->env);
+	sandbox->env = NULL;
+	process_renew_env(sandbox);
+}
+
+void sandbox_start_gate(struct sandbox *sandbox)
+{
+	const struct manager_config *config = &sandbox->manager->config;
+	AUTO_FREE struct net_policy *policy = make_policy(sandbox);
+	const struct gate_options options = {
+		.loop = sandbox->manager->loop,
+		.channel = sandbox->channel,
+		.dial = config->dial,
+		.ceiling = config->ceiling,
+		.log = policy->mode != NET_MODE_NONE ? sandbox_gate_log(sandbox) : NULL,
+		.port = GATE_PORT,
+		.moved = renew_env,
+		.ctx = sandbox,
+	};
+
+	/* A sandbox that another server has awake has its gate there. */
+	if (policy->mode == NET_MODE_NONE || sandbox->is_guest)
+		sandbox_stop_gate(sandbox);
+	else if (sandbox->gate != NULL)
+		gate_set_policy(sandbox->gate, policy);
+	else if (sandbox->phase == PHASE_READY)
+		sandbox->gate = gate_new(&options, policy);
+}
+
+void sandbox_stop_gate(struct sandbox *sandbox)
+{
+	sandbox->gate = gate_free(sandbox->gate);
+}
+
+void sandbox_stop_gates(struct sandbox *sandbox)
+{
+	sandbox_stop_gate(sandbox);
+	for (unsigned i = 0; i < SANDBOX_INSTALLERS; i++)
+		sandbox->installers[i] = gate_free(sandbox->installers[i]);
+}
+
+/* --- installers --- */
+
+enum { INSTALLER_PORT_FIRST = 20000, INSTALLER_PORT_COUNT = 40000 };
+
+static void write_password(char out[GATE_PASSWORD_SIZE])
+{
+	unsigned char bytes[16];
+
+	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+		abort(); /* the kernel has no random numbers: nothing here is safe */
+	for (size_t i = 0; i < sizeof bytes; i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static unsigned find_slot(const struct sandbox *sandbox)
+{
+	unsigned slot = 0;
+
+	while (slot < SANDBOX_INSTALLERS && sandbox->installers[slot] != NULL)
+		slot++;
+	return slot;
+}
+
+int sandbox_open_installer(struct sandbox *sandbox, struct sandbox_installer *ret,
+                           struct error *err)
+{
+	const struct manager_config *config = &sandbox->manager->config;
+	AUTO_FREE struct net_policy *policy = mem_new(sizeof *policy);
+	struct gate_options options = { .loop = sandbox->manager->loop,
+		                        .channel = sandbox->channel,
+		                        .dial = config->dial,
+		                        .ceiling = config->ceiling,
+		                        .log = sandbox_gate_log(sandbox) };
+	unsigned slot = find_slot(sandbox);
+	uint16_t random = 0;
+
+	if (config->dial == NULL || sandbox->phase != PHASE_READY)
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "the package index cannot be reached: the operator has started "
+		                 "this server with --network-max none");
+	if (slot == SANDBOX_INSTALLERS)
+		return error_set(err, ERR_LIMIT,
+		                 "%d installers are running in this sandbox: wait until one has "
+		                 "ended",
+		                 SANDBOX_INSTALLERS);
+	policy->mode = NET_MODE_PACKAGES;
+	(void)!getrandom(&random, sizeof random, 0);
+	options.port = (uint16_t)(INSTALLER_PORT_FIRST + random % INSTALLER_PORT_COUNT);
+	write_password(options.password);
+	sandbox->installers[slot] = gate_new(&options, policy);
+	*ret = (struct sandbox_installer){ .slot = slot,
+		                           .serial = ++sandbox->installer_serials[slot] };
+	(void)snprintf(ret->proxy, sizeof ret->proxy, "http://belljar:%s@127.0.0.1:%u",
+	               options.password, options.port);
+	return 0;
+}
+
+void sandbox_close_installer(struct sandbox *sandbox, const struct sandbox_installer *installer)
+{
+	unsigned slot = installer->slot;
+
+	/* The sandbox may have ended meanwhile, and another installer may have the slot. */
+	if (sandbox->installer_serials[slot] == installer->serial)
+		sandbox->installers[slot] = gate_free(sandbox->installers[slot]);
+}
+
+void sandbox_network_changed(struct sandbox *sandbox, enum net_mode before)
+{
+	sandbox_start_gate(sandbox);
+	if ((before == NET_MODE_NONE) != (sandbox_network_mode(sandbox) == NET_MODE_NONE))
+		renew_env(sandbox);
+}
+
+/* --- variables --- */
+
+/* Connects ssh, which knows no proxies, through the gate. bash can open a connection by itself. */
+#define SSH_COMMAND                                                                                \
+	"ssh -o ProxyCommand='bash -c \"exec 3<>/dev/tcp/127.0.0.1/%u; "                           \
+	"printf \\\"CONNECT %%h:%%p HTTP/1.1\\\\r\\\\n\\\\r\\\\n\\\" >&3; "                        \
+	"while read -r l <&3 && [ ${#l} -gt 1 ]; do :; done; cat <&3 & cat >&3\"'"
+
+#define JAVA_PROXY                                                                                 \
+	"-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=%u "                                          \
+	"-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=%u"
+
+/* %u is the port. Libraries differ in the spelling that they read. ALL_PROXY is no SOCKS URL: HTTP
+ * libraries for Python fail at their start if they lack support for it. */
+static const char *const variables[] = {
+	"HTTP_PROXY=http://127.0.0.1:%u",
+	"http_proxy=http://127.0.0.1:%u",
+	"HTTPS_PROXY=http://127.0.0.1:%u",
+	"https_proxy=http://127.0.0.1:%u",
+	"ALL_PROXY=http://127.0.0.1:%u",
+	"all_proxy=http://127.0.0.1:%u",
+	"NO_PROXY=localhost,127.0.0.1,::1",
+	"no_proxy=localhost,127.0.0.1,::1",
+	"NODE_USE_ENV_PROXY=1",
+	/* For all of Java there is only JAVA_TOOL_OPTIONS, which Java announces on stderr. */
+	("MAVEN_OPTS=" JAVA_PROXY),
+	("GRADLE_OPTS=" JAVA_PROXY),
+	("GIT_SSH_COMMAND=" SSH_COMMAND),
+	/* Without a network a second attempt is in vain: see exec_request.c. */
+	"NPM_CONFIG_FETCH_RETRIES=2",
+	"CARGO_NET_RETRY=3",
+	"UV_HTTP_RETRIES=3",
+	"PIP_RETRIES=3",
+};
+
+_Static_assert(ARRAY_LEN(variables) <= SANDBOX_NETWORK_ENV_MAX, "sandbox_make_env() has room");
+
+/* Replaces each %u and %%. */
+static char *fill_variable(const char *text, unsigned port)
+{
+	char out[512], number[8];
+	size_t len = 0;
+
+	(void)snprintf(number, sizeof number, "%u", port);
+	for (; *text != '\0' && len + sizeof number < sizeof out; text++) {
+		if (text[0] != '%') {
+			out[len++] = *text;
+			continue;
+		}
+		text++;
+		memcpy(out + len, *text == 'u' ? number : "%", *text == 'u' ? strlen(number) : 1);
+		len += *text == 'u' ? strlen(number) : 1;
+	}
+	out[len] = '\0';
+	return mem_dup(out);
+}
+
+size_t sandbox_network_env(const struct sandbox *sandbox, char **env)
+{
+	unsigned port = sandbox->gate != NULL ? gate_port(sandbox->gate) : GATE_PORT;
+
+	if (sandbox_network_mode(sandbox) == NET_MODE_NONE)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(variables); i++)
+		env[i] = fill_variable(variables[i], port);
+	return ARRAY_LEN(variables);
+}
