@@ -7,11 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "egress/net_policy.h"
 #include "engine/spec.h"
 #include "mcp/server.h"
 
 struct host;
 struct manager;
+struct net_ceiling;
 struct skills;
 
 /* A limit in force, under the name that the manual uses. */
@@ -25,7 +27,8 @@ struct tools_layer {
 	const char *name, *state, *text; /* state: "on", "weaker", "off" */
 };
 
-/* Handlers get the context from mcp_call_app(). The server has one for each owner and owns it. */
+/* Handlers get the context from mcp_call_app(), and the owner whose sandboxes they see from
+ * mcp_call_owner(). The server has one context and owns it. */
 struct tools_context {
 	const char *version;
 	const char *profile;
@@ -35,15 +38,19 @@ struct tools_context {
 
 	struct manager *manager; /* NULL: no engine is available, for the reason why_not */
 	const char *why_not;
-	const char *engine;                  /* "native" */
-	const char *owner;                   /* calls see the sandboxes of this owner only */
-	struct host *host;                   /* directories that copies may use; or NULL */
-	bool uses_roots;                     /* the client's roots are among them */
-	struct spec spec;                    /* the defaults of a new sandbox */
-	uint32_t idle_s, lifetime_s;         /* likewise */
+	const struct net_ceiling *ceiling;      /* of its network; NULL: no sandbox has one */
+	const char *pip_index, *npm_registry;   /* NULL or "": the installer's own default */
+	const char *engine;                     /* "native", "docker" */
+	struct host *host;                      /* directories that copies may use; or NULL */
+	struct spec spec;                       /* the defaults of a new sandbox */
+	bool has_memory_option, has_cpu_option; /* the operator has set these limits of it */
+	bool has_images;                        /* create_sandbox may name an image */
+	bool uses_roots;             /* the client's roots are among the directories for copies */
+	bool allows_gpus;            /* create_sandbox may ask for graphics processors */
+	enum net_mode network;       /* of a new sandbox */
+	uint32_t idle_s, lifetime_s; /* of a new sandbox, likewise */
 	uint32_t idle_max_s, lifetime_max_s; /* what the operator set; 0: no ceiling */
 	struct spec_limits limits_max;       /* the most that create_sandbox may ask for */
-	bool allows_gpus;                    /* create_sandbox may ask for graphics processors */
 	/* Decodes the argument `gpu` of create_sandbox into a set of devices. */
 	int (*choose_gpu)(void *ctx, const char *choice, uint64_t *ret, struct error *err);
 	/* The layers of the isolation, as tested on this machine. Returns their number. */
@@ -57,19 +64,23 @@ struct tools_context {
 	uint64_t copy_bytes;                /* of one copy between the host and a sandbox */
 	const char *tools_dir, *skills_dir; /* their paths in a sandbox ("/tools"), or NULL */
 	const struct skills *skills;        /* loaded when the server started, or NULL */
-	/* Called after the content of a resource has changed; may be NULL. */
-	void (*resource_changed)(void *ctx, const char *uri);
+	bool no_persistent; /* of the profile code-sandbox: each sandbox stands alone */
+	/* Responds with an error in the shape of the profile; NULL: a result with isError. */
+	void (*respond_error)(struct mcp_call *call, const struct error *why);
+	char instance[17]; /* this server process, for names of sandboxes that end with it */
+	/* Called after the content of an owner's resource has changed; may be NULL. */
+	void (*resource_changed)(void *ctx, const char *owner, const char *uri);
 	/* Called after a directory was deleted or replaced, for the resources below it; may be
 	 * NULL. */
-	void (*resources_below_changed)(void *ctx, const char *uri);
+	void (*resources_below_changed)(void *ctx, const char *owner, const char *uri);
 };
 
 extern const struct mcp_tool tool_run_code, tool_run_command, tool_process_output,
         tool_process_input, tool_process_stop, tool_read_file, tool_write_file, tool_edit_file,
         tool_list_directory, tool_search_files, tool_move_path, tool_delete_path, tool_copy_in,
         tool_copy_out, tool_create_sandbox, tool_update_sandbox, tool_list_sandboxes,
-        tool_sandbox_info, tool_reset_sandbox, tool_delete_sandbox, tool_tool_help,
-        tool_server_info;
+        tool_sandbox_info, tool_reset_sandbox, tool_delete_sandbox, tool_request_network,
+        tool_install_packages, tool_list_packages, tool_tool_help, tool_server_info;
 extern const struct mcp_resource resource_server_info;
 extern const struct mcp_template template_tool_manual, template_sandbox_file, template_skill;
 extern const struct mcp_prompt prompt_getting_started, prompt_use_skill;

@@ -48,6 +48,7 @@ const struct mcp_tool tool_copy_in = {
 	        "copy_out.",
 	.is_offered = copy_work_is_offered,
 	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
+	.scope = MCP_SCOPE_ADMIN,
 	.params = params,
 	.args_size = sizeof(struct copy_in_args),
 	.output = copy_work_output,

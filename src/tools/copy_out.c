@@ -49,6 +49,7 @@ const struct mcp_tool tool_copy_out = {
 	        "not executable.",
 	.is_offered = copy_work_is_offered,
 	.hints = MCP_DESTRUCTIVE,
+	.scope = MCP_SCOPE_ADMIN,
 	.params = params,
 	.args_size = sizeof(struct copy_out_args),
 	.output = copy_work_output,

@@ -1,4 +1,4 @@
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -7,9 +7,11 @@
 #include "mcp/content.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
+#include "tools/support/create_work.h"
 #include "tools/support/params.h"
 #include "tools/support/sandbox_args.h"
 #include "tools/support/sandbox_json.h"
+#include "tools/support/wake_progress.h"
 #include "tools/support/work.h"
 
 struct create_args {
@@ -17,23 +19,20 @@ struct create_args {
 	struct sandbox_limit_args limits;
 	int64_t idle_s, lifetime_s;
 	struct param_map env, labels;
-	struct param_strings mounts;
+	struct param_strings mounts, network_allow;
 };
-
-static const char *const images[] = { "host", NULL };
-static const char *const networks[] = { "none", NULL };
 
 static const struct param params[] = {
 	ARG(struct create_args, name, STRING, "To use instead of the id: letters, digits, . _ -",
 	    .more = "Unique among your sandboxes.", .max = SANDBOX_NAME_MAX),
-	ARG(struct create_args, image, STRING,
-	    "Where programs come from. \"host\": this machine, read-only.", .max = 255,
-	    .values = images),
+	ARG(struct create_args, image, STRING, "Image of the root file system, such as python:3.",
+	    .max = SPEC_IMAGE_MAX,
+	    .more = "The programs of the sandbox come from it. The native engine has \"host\" "
+	            "only: this machine, read-only."),
 	SANDBOX_ARG_LIMITS(struct create_args, limits),
 	SANDBOX_ARG_LIMIT(struct create_args, limits, disk_mb, INT, "Disk space, in MiB.", 1,
 	                  16 * 1024 * 1024),
-	ARG(struct create_args, network, STRING,
-	    "\"none\": programs reach only the sandbox itself.", .max = 255, .values = networks),
+	SANDBOX_ARG_NETWORK(struct create_args),
 	ARG(struct create_args, gpu, STRING,
 	    "Graphics processors: none, auto for all, a number, or a name.", .max = 255),
 	ARG(struct create_args, env, MAP, "Environment of every program.", .max = 100,
@@ -58,42 +57,34 @@ static const struct param output[] = {
 	{ 0 },
 };
 
-struct creation {
-	struct mcp_call *call;
-	struct sandbox *sandbox; /* held until it is awake */
-};
-
-static void on_awake(void *ctx, const struct error *why)
+static json_t *describe_sandbox(const struct mcp_call *call, const struct sandbox_row *row,
+                                const void *args)
 {
-	struct creation *creation = ctx;
-	struct mcp_call *call = creation->call;
-	const struct sandbox_row *row = sandbox_row(creation->sandbox);
-	json_t *info = NULL;
+	json_t *info = sandbox_json(row);
 
-	if (why == NULL) {
-		info = sandbox_json(row);
-		json_set(info, "limits", sandbox_limits_json(&row->spec.limits));
-	}
-	sandbox_release(creation->sandbox);
-	free(creation);
-	if (why != NULL)
-		mcp_respond_tool_error(call, why);
-	else
-		mcp_respond_content(call, NULL, info);
+	(void)call;
+	(void)args;
+	json_set(info, "limits", sandbox_limits_json(&row->spec.limits));
+	return info;
 }
 
-/* An image or network that this server does not have is refused, never replaced by another. */
-static int check_kind(const struct create_args *a, struct error *err)
+/* An image that this server does not have is refused, never replaced by another. */
+static int check_image(const struct tools_context *context, const struct create_args *a,
+                       struct spec *spec, struct error *err)
 {
-	if (a->image != NULL && strcmp(a->image, "host") != 0)
+	bool is_host = a->image != NULL && strcmp(a->image, "host") == 0;
+
+	if (a->image != NULL && !context->has_images && !is_host)
 		return error_set(
 		        err, ERR_UNSUPPORTED,
 		        "image: the native engine of this server has \"host\" only: leave the "
 		        "argument out");
-	if (a->network != NULL && strcmp(a->network, "none") != 0)
-		return error_set(
-		        err, ERR_UNSUPPORTED,
-		        "network: sandboxes of this server have none: leave the argument out");
+	if (a->image != NULL && context->has_images && (is_host || !spec_is_image(a->image)))
+		return error_set(err, ERR_INVALID,
+		                 "image: '%.80s' is not the name of an image, such as python:3",
+		                 a->image);
+	if (a->image != NULL && context->has_images)
+		(void)snprintf(spec->image, sizeof spec->image, "%s", a->image);
 	return 0;
 }
 
@@ -104,8 +95,8 @@ static void complete_schema(const void *app, json_t *properties)
 
 	sandbox_args_show_limits(context, properties);
 	/* A model need not read about an argument that has only one legal value. */
-	(void)json_object_del(properties, "image");
-	(void)json_object_del(properties, "network");
+	if (!context->has_images)
+		(void)json_object_del(properties, "image");
 	if (!context->allows_gpus)
 		(void)json_object_del(properties, "gpu");
 	if (context->spec.mount_count == 0)
@@ -116,16 +107,23 @@ static int create_sandbox(struct mcp_call *call, const void *args, struct error 
 {
 	const struct tools_context *context = mcp_call_app(call);
 	const struct create_args *a = args;
-	struct sandbox_options options = tools_sandbox_options(context);
+	struct sandbox_options options = tools_sandbox_options(context, mcp_call_owner(call));
 	AUTO_FREE const char **mounts = NULL;
 	char env[SANDBOX_ENV_MAX] = "", labels[SANDBOX_LABELS_MAX] = "";
-	struct creation *creation;
+	char hosts[SANDBOX_HOSTS_MAX] = "";
+	int network;
 
-	if (tools_check_manager(context, err) < 0 || check_kind(a, err) < 0 ||
+	if (tools_check_manager(context, err) < 0 ||
+	    check_image(context, a, &options.spec, err) < 0 ||
 	    sandbox_args_pack(&a->env, "env", env, sizeof env, err) < 0 ||
 	    sandbox_args_pack(&a->labels, "labels", labels, sizeof labels, err) < 0 ||
-	    sandbox_args_limits(context, &a->limits, &options.spec.limits, err) < 0)
+	    sandbox_args_limits(context, &a->limits, &options.spec.limits, err) < 0 ||
+	    sandbox_args_network(context, a->network, &a->network_allow, &network, hosts, err) < 0)
 		return -1;
+	if (network >= 0) {
+		options.network = (enum net_mode)network;
+		options.network_allow = hosts;
+	}
 	if (a->gpu != NULL &&
 	    context->choose_gpu(context->ctx, a->gpu, &options.spec.gpus, err) < 0)
 		return -1;
@@ -143,15 +141,7 @@ static int create_sandbox(struct mcp_call *call, const void *args, struct error 
 		memcpy(mounts, a->mounts.items, a->mounts.count * sizeof *mounts);
 		options.mounts = mounts;
 	}
-	creation = mem_new(sizeof *creation);
-	creation->call = call;
-	if (sandbox_create(context->manager, &options, &creation->sandbox, err) < 0) {
-		free(creation);
-		return -1;
-	}
-	sandbox_hold(creation->sandbox);
-	sandbox_wake(creation->sandbox, on_awake, creation);
-	return 0;
+	return create_work_start(call, &options, describe_sandbox, a, err);
 }
 
 const struct mcp_tool tool_create_sandbox = {
@@ -161,6 +151,7 @@ const struct mcp_tool tool_create_sandbox = {
 	        "runs in your default sandbox. Answers the id to pass as `sandbox`.",
 	.more = "A sandbox sleeps when it is idle (processes end, files stay) and is deleted when "
 	        "its lifetime is over.",
+	.scope = MCP_SCOPE_RUN,
 	.params = params,
 	.args_size = sizeof(struct create_args),
 	.output = output,

@@ -117,6 +117,7 @@ const struct mcp_tool tool_delete_path = {
 	.more = "A directory that is not empty needs recursive. A link is deleted, never the file "
 	        "it leads to; /workspace itself stays (reset_sandbox empties it).",
 	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
+	.scope = MCP_SCOPE_FILES,
 	.params = params,
 	.args_size = sizeof(struct delete_path_args),
 	.output = output,

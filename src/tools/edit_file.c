@@ -244,6 +244,7 @@ const struct mcp_tool tool_edit_file = {
 	.more = "The answer shows the changed lines; an error says which edit did not match, how "
 	        "often its text was found, and where. Read the file first.",
 	.hints = MCP_DESTRUCTIVE,
+	.scope = MCP_SCOPE_FILES,
 	.params = params,
 	.args_size = sizeof(struct edit_file_args),
 	.output = output,

@@ -9,12 +9,13 @@
 #include "base/text/utf8.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
+#include "tools/files/file_tree.h"
 #include "tools/files/file_work.h"
 #include "tools/support/answer_room.h"
 #include "tools/support/params.h"
 
 enum {
-	DEPTH_MAX = 10,
+	DEPTH_MAX = 10, /* not more than FILE_TREE_DEPTH_MAX */
 	LIMIT_DEFAULT = 500,
 	LIMIT_MAX = 10000,
 	OFFSET_MAX = 80000, /* with LIMIT_MAX less than the agent sends in one reply */
@@ -24,7 +25,6 @@ enum {
 	NAME_SIZE = 1100,  /* a name of 255 bytes with each byte escaped as \xNN */
 	SHOWN = 160,
 	WHEN_SIZE = FILE_TIME_SIZE + 8,
-	PREFIX_SIZE = DEPTH_MAX * 10 + 1, /* four columns a level, in UTF-8 */
 };
 
 struct list_directory_args {
@@ -88,14 +88,6 @@ static const char *mode_of(const struct wire_entry *entry, char out[11])
 	return out;
 }
 
-static struct view last_name(struct view path)
-{
-	const char *slash = memrchr(path.ptr, '/', path.len);
-	size_t above = slash != NULL ? (size_t)(slash - path.ptr) + 1 : 0;
-
-	return (struct view){ path.ptr + above, path.len - above };
-}
-
 /* "2026-11-16 11:25", or with `exact` "2026-11-16 11:25:03.120". */
 static const char *entry_time(const struct wire_entry *entry, bool exact, char out[WHEN_SIZE])
 {
@@ -115,7 +107,7 @@ static int show_entry(const struct wire_entry *entry, const char *prefix, bool d
 {
 	char name[NAME_SIZE], target[SHOWN], when[WHEN_SIZE], mode[11], owner[24] = "";
 
-	(void)utf8_escape(prefix != NULL ? last_name(entry->path) : entry->path, name, sizeof name);
+	(void)utf8_escape(prefix != NULL ? file_tree_name(entry) : entry->path, name, sizeof name);
 	(void)utf8_escape(entry->target, target, sizeof target);
 	(void)entry_time(entry, detail, when);
 	if (detail)
@@ -178,49 +170,6 @@ static size_t take_window(const struct list_directory_args *args, struct view re
 	return count;
 }
 
-/* --- the tree ---------------------------------------------------------------------------- */
-
-/* 1: directly below the directory. */
-static unsigned depth_of(const struct wire_entry *entry)
-{
-	unsigned depth = 1;
-
-	for (size_t i = 0; i < entry->path.len; i++)
-		depth += entry->path.ptr[i] == '/';
-	return depth < DEPTH_MAX ? depth : DEPTH_MAX;
-}
-
-/* Finds out which entries are the last of their directory. The list is depth first, so it is read
- * from its end: an entry is the last if no sibling came since the list left their directory. */
-static void mark_last(const struct wire_entry *window, size_t count, bool *is_last)
-{
-	bool has_sibling[DEPTH_MAX + 2] = { false };
-
-	for (size_t i = count; i-- > 0;) {
-		unsigned depth = depth_of(&window[i]);
-
-		is_last[i] = !has_sibling[depth];
-		has_sibling[depth] = true;
-		for (unsigned deeper = depth + 1; deeper <= DEPTH_MAX; deeper++)
-			has_sibling[deeper] = false;
-	}
-}
-
-/* Draws the lines in front of an entry. open[d]: the line at depth d goes on below it; entries are
- * drawn in order. */
-static const char *draw_prefix(unsigned depth, bool is_last, bool open[DEPTH_MAX + 1],
-                               char out[PREFIX_SIZE])
-{
-	size_t used = 0;
-
-	for (unsigned above = 1; above < depth; above++)
-		used += (size_t)snprintf(out + used, PREFIX_SIZE - used, "%s",
-		                         open[above] ? "│   " : "    ");
-	(void)snprintf(out + used, PREFIX_SIZE - used, "%s", is_last ? "└── " : "├── ");
-	open[depth] = !is_last;
-	return out;
-}
-
 /* --- the answer -------------------------------------------------------------------------- */
 
 /* Adds the entries as text and as JSON, as many as fit into both. Returns how many that were. The
@@ -230,18 +179,17 @@ static size_t show_window(const struct wire_entry *window, size_t count,
                           const struct list_directory_args *args, struct buf *out, json_t *entries,
                           size_t room)
 {
-	AUTO_FREE bool *is_last = mem_array(count + 1, sizeof *is_last);
-	bool open[DEPTH_MAX + 1] = { false };
+	struct file_tree tree;
 	size_t i, used = 0;
 
-	mark_last(window, count, is_last);
+	file_tree_init(&tree, window, count);
 	for (i = 0; i < count; i++) {
 		const size_t before = out->len;
-		char prefix[PREFIX_SIZE];
+		char prefix[FILE_TREE_PREFIX_SIZE];
 		struct error full;
 		json_t *entry;
 
-		(void)draw_prefix(depth_of(&window[i]), is_last[i], open, prefix);
+		(void)file_tree_prefix(&tree, i, prefix);
 		if (show_entry(&window[i], args->depth > 1 ? prefix : NULL, args->detail, out,
 		               &full) < 0)
 			break;
@@ -254,6 +202,7 @@ static size_t show_window(const struct wire_entry *window, size_t count,
 		}
 		json_push(entries, entry);
 	}
+	file_tree_done(&tree);
 	return i;
 }
 
@@ -360,6 +309,7 @@ const struct mcp_tool tool_list_directory = {
 	.more = "Links are shown, not followed. To find a file by its name or its content use "
 	        "search_files.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
+	.scope = MCP_SCOPE_FILES,
 	.params = params,
 	.args_size = sizeof(struct list_directory_args),
 	.output = output,

@@ -83,7 +83,7 @@ static int list_sandboxes(struct mcp_call *call, const void *args, struct error 
 		return -1;
 	buf_init(&list.lines, TEXT_MAX);
 	list.sandboxes = json_list();
-	result = manager_each(context->manager, context->owner, add_sandbox, &list, err);
+	result = manager_each(context->manager, mcp_call_owner(call), add_sandbox, &list, err);
 	if (result == 0)
 		answer_list(call, &list);
 	json_decref(list.sandboxes);

@@ -21,7 +21,9 @@ struct move_path_args {
 };
 
 static const struct param params[] = {
-	ARG_PATH(struct move_path_args, path, "File, link or directory.", .required = true),
+	ARG(struct move_path_args, path, STRING, "File, link or directory.", .required = true,
+	    .more = "Absolute, or relative to /workspace.",
+	    .also = PARAM_ALSO("file_path", "source", "from"), .min = 1, .max = TOOL_PATH_MAX),
 	ARG(struct move_path_args, target, STRING, "The new path, or a directory.",
 	    .required = true,
 	    .more = "In a directory the name stays. Missing directories are created.",
@@ -274,7 +276,8 @@ static int start_move(struct work *work, struct error *err)
 	    m->target[len] == '/')
 		return error_set(err, ERR_INVALID, "target: nothing can be put into itself");
 	if (m->args->to_sandbox != NULL) {
-		if (tools_find_sandbox(work->context, m->args->to_sandbox, &m->other, err) < 0)
+		if (tools_find_sandbox(work->context, mcp_call_owner(work->call),
+		                       m->args->to_sandbox, &m->other, err) < 0)
 			return -1;
 		sandbox_hold(m->other);
 	}
@@ -332,6 +335,7 @@ const struct mcp_tool tool_move_path = {
 	.help = "Move, rename or copy a file or directory of the sandbox.",
 	.more = "An existing directory as the target gets it under its name, as with mv and cp.",
 	.hints = MCP_DESTRUCTIVE,
+	.scope = MCP_SCOPE_FILES,
 	.params = params,
 	.args_size = sizeof(struct move_path_args),
 	.output = output,

@@ -104,8 +104,7 @@ static int process_input(struct mcp_call *call, const void *args, struct error *
 		return error_set(err, ERR_INVALID,
 		                 "argument 'stdin' is empty: give text, or close: true to end the "
 		                 "program's input");
-	if (process_call_find(mcp_call_app(call), a->process, a->sandbox, &sandbox, &process, err) <
-	    0)
+	if (process_call_find(call, a->process, a->sandbox, &sandbox, &process, err) < 0)
 		return -1;
 	if (process_is_over(process))
 		return error_set(
@@ -140,6 +139,7 @@ const struct mcp_tool tool_process_input = {
 	.more = "For an interpreter, a debugger or an interactive program. All other processes "
 	        "got their complete input at the start. Without `pty` a program may print only "
 	        "when its buffer is full or its input ends: python3 -u and stdbuf -oL help.",
+	.scope = MCP_SCOPE_RUN,
 	.params = params,
 	.args_size = sizeof(struct input_args),
 	.output = output,

@@ -98,6 +98,7 @@ const struct mcp_tool tool_process_output = {
 	        "The oldest output of a process that prints much is dropped; the answer says how "
 	        "many bytes are missing. Processes end when their sandbox is put to sleep.",
 	.hints = MCP_READ_ONLY,
+	.scope = MCP_SCOPE_RUN,
 	.params = params,
 	.args_size = sizeof(struct output_args),
 	.output = run_result_output,

@@ -38,8 +38,7 @@ static int process_stop_call(struct mcp_call *call, const void *args, struct err
 	struct sandbox *sandbox;
 	struct process *process;
 
-	if (process_call_find(mcp_call_app(call), a->process, a->sandbox, &sandbox, &process, err) <
-	    0)
+	if (process_call_find(call, a->process, a->sandbox, &sandbox, &process, err) < 0)
 		return -1;
 	if (process_is_over(process))
 		options.remark = "it had ended before this call";
@@ -59,6 +58,7 @@ const struct mcp_tool tool_process_stop = {
 	        "The answer says how the process ended and what it printed last. A process that "
 	        "has ended already is left as it is. Nothing else in the sandbox is affected.",
 	.hints = MCP_IDEMPOTENT,
+	.scope = MCP_SCOPE_RUN,
 	.params = params,
 	.args_size = sizeof(struct stop_args),
 	.output = run_result_output,

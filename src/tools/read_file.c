@@ -156,17 +156,7 @@ static void fail_encoding(struct read_file *r, struct view bytes, uint64_t size)
 /* Reads `count` bytes, at most WHOLE_MAX. */
 static void request_bytes(struct read_file *r, uint64_t from, uint64_t count, file_work_fn *next)
 {
-	const struct wire_message request = {
-		.type = WIRE_READ,
-		.read = { .unit = WIRE_UNIT_BYTES,
-		          .from = from,
-		          .count = count,
-		          .max = count,
-		          .path = view_of(r->file.path) },
-	};
-
-	if (file_work_reserve(&r->file, (size_t)count))
-		file_work_request(&r->file, &request, (struct view){ 0 }, (size_t)count, next);
+	file_work_read(&r->file, WIRE_UNIT_BYTES, from, count, (size_t)count, next);
 }
 
 /* --- pictures -------------------------------------------------------------------------- */
@@ -421,6 +411,7 @@ const struct mcp_tool tool_read_file = {
 	        "3.75 MiB. Any file that the sandbox's user may read can be read, also outside "
 	        "/workspace. Leave `numbers` out when you copy text for edit_file.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
+	.scope = MCP_SCOPE_FILES,
 	.params = params,
 	.args_size = sizeof(struct read_file_args),
 	.call = read_file,

@@ -25,6 +25,7 @@ const struct mcp_tool tool_reset_sandbox = {
 	.help = "Remove all processes, files and installed packages of a sandbox; its id, name and "
 	        "limits stay.",
 	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
+	.scope = MCP_SCOPE_RUN,
 	.params = params,
 	.args_size = sizeof(struct reset_args),
 	.output = end_work_output,

@@ -58,9 +58,10 @@ static const struct param file_fields[] = {
 	{ 0 },
 };
 
-static void complete_language(void *app, const char *typed, json_t *values)
+static void complete_language(void *app, const char *owner, const char *typed, json_t *values)
 {
 	(void)app;
+	(void)owner;
 	(void)typed;
 	for (size_t i = 0; i < language_count; i++)
 		json_push(values, json_str(languages[i].name));
@@ -220,8 +221,10 @@ const struct mcp_tool tool_run_code = {
 	        "output is cut in the middle, and the answer names a file with all of it. Memory, "
 	        "time, processes and disk are limited. An unused sandbox is put to sleep, which "
 	        "ends sessions and keeps files; sandbox_info has the numbers.",
+	.scope = MCP_SCOPE_RUN,
 	.params = params,
 	.args_size = sizeof(struct code_args),
 	.complete_schema = run_params_complete_schema,
+	.task = MCP_TASK_OPTIONAL,
 	.call = run_code,
 };

@@ -132,9 +132,11 @@ const struct mcp_tool tool_run_command = {
 	        "the answer names a file with all of it. Memory, time, processes and disk are "
 	        "limited. An unused sandbox is put to sleep, which ends its processes and keeps "
 	        "files; sandbox_info has the numbers.",
+	.scope = MCP_SCOPE_RUN,
 	.params = params,
 	.args_size = sizeof(struct command_args),
 	.complete_schema = complete_schema,
 	.output = run_result_output,
+	.task = MCP_TASK_OPTIONAL,
 	.call = run_command,
 };

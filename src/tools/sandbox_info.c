@@ -5,6 +5,7 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/usage.h"
 #include "tools/catalogue.h"
+#include "tools/support/network_json.h"
 #include "tools/support/params.h"
 #include "tools/support/sandbox_json.h"
 #include "tools/support/work.h"
@@ -83,8 +84,14 @@ static const struct param output[] = {
 	FIELD_OPTIONAL("sleeps_in_s", INT, "Seconds until it sleeps, if nothing happens."),
 	FIELD_OPTIONAL("expires_in_s", INT, "Seconds until it is deleted."),
 	FIELD_OPTIONAL("engine", STRING, "The engine that runs it (detail: full)."),
+	FIELD_OPTIONAL("image", STRING, "The image that its root comes from (detail: full)."),
 	FIELD_OPTIONAL("image", STRING, "Where its programs come from (detail: full)."),
-	FIELD("network", STRING, "What it can connect to."),
+	FIELD("network", STRING, "Its network policy: none, packages, allow or open."),
+	FIELD_OPTIONAL("network_allow", STRINGS, "The hosts of the policy allow."),
+	FIELD_OPTIONAL(
+	        "connections", RECORDS,
+	        "What its programs tried to reach since it was last loaded, at most 64 hosts.",
+	        .fields = network_attempt_fields),
 	FIELD("limits", RECORD, "What it may use.", .fields = sandbox_limit_fields),
 	FIELD_OPTIONAL("lowered", STRING,
 	               "The limits that are lower than when it was created, because the operator "
@@ -230,6 +237,8 @@ static void add_details(struct sandbox_info *info, json_t *all)
 	struct sandbox *sandbox = info->work.sandbox;
 
 	json_set(all, "engine", json_str(sandbox_row(sandbox)->engine));
+	if (sandbox_row(sandbox)->spec.image[0] != '\0')
+		json_set(all, "image", json_str(sandbox_row(sandbox)->spec.image));
 	json_set(all, "image", json_str("host"));
 	json_set(all, "ceilings", sandbox_limits_json(&info->work.context->limits_max));
 	json_set(all, "isolation", isolation_json(info->work.context));
@@ -252,7 +261,9 @@ static json_t *info_json(struct sandbox_info *info)
 		json_set(all, "sleeps_in_s", json_int(sleeps));
 	if (expires >= 0)
 		json_set(all, "expires_in_s", json_int(expires));
-	json_set(all, "network", json_str("none"));
+	json_set(all, "network", json_str(net_mode_names[sandbox_network_mode(sandbox)]));
+	set_list(all, "network_allow", network_hosts_json(row));
+	set_list(all, "connections", network_attempts_json(sandbox));
 	json_set(all, "limits", sandbox_limits_json(&row->spec.limits));
 	json_set_text(all, "lowered", lowered[0] != '\0' ? lowered : NULL);
 	json_set(all, "usage", usage_json(&info->usage));

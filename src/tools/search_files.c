@@ -328,6 +328,7 @@ const struct mcp_tool tool_search_files = {
 	.more = "Answers path:line:text. Binary files and files larger than 16 MiB are not "
 	        "searched, links are not followed.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
+	.scope = MCP_SCOPE_FILES,
 	.params = params,
 	.args_size = sizeof(struct search_files_args),
 	.output = output,

@@ -11,10 +11,11 @@
 #include "tools/support/work.h"
 
 struct update_args {
-	const char *sandbox, *name;
+	const char *sandbox, *name, *network;
 	struct sandbox_limit_args limits;
 	int64_t idle_s, lifetime_s;
 	struct param_map env, labels;
+	struct param_strings network_allow;
 };
 
 static const struct param params[] = {
@@ -22,6 +23,7 @@ static const struct param params[] = {
 	SANDBOX_ARG_LIMITS(struct update_args, limits),
 	SANDBOX_ARG_LIMIT(struct update_args, limits, disk_mb, INT, "Disk space, in MiB.", 1,
 	                  16 * 1024 * 1024),
+	SANDBOX_ARG_NETWORK(struct update_args),
 	ARG(struct update_args, env, MAP, "An empty value removes a variable or label.", .max = 100,
 	    .item_max = SANDBOX_ENV_MAX),
 	ARG(struct update_args, labels, MAP, "An empty value removes a label.", .max = 20,
@@ -44,7 +46,7 @@ struct update {
 	struct mcp_call *call;
 	struct sandbox *sandbox; /* held */
 	struct sandbox_changes changes;
-	char env[SANDBOX_ENV_MAX], labels[SANDBOX_LABELS_MAX];
+	char env[SANDBOX_ENV_MAX], labels[SANDBOX_LABELS_MAX], hosts[SANDBOX_HOSTS_MAX];
 };
 
 static void on_updated(void *ctx, const struct error *why)
@@ -76,7 +78,10 @@ static int read_changes(const struct tools_context *context, const struct update
 	changes->labels = update->labels;
 	changes->idle_s = a->idle_s;
 	changes->lifetime_s = a->lifetime_s;
-	if (sandbox_args_times(context, a->idle_s, a->lifetime_s, err) < 0)
+	changes->network_allow = update->hosts;
+	if (sandbox_args_times(context, a->idle_s, a->lifetime_s, err) < 0 ||
+	    sandbox_args_network(context, a->network, &a->network_allow, &changes->network,
+	                         update->hosts, err) < 0)
 		return -1;
 	return sandbox_args_pack(&a->env, "env", update->env, sizeof update->env, err) < 0 ||
 	                       sandbox_args_pack(&a->labels, "labels", update->labels,
@@ -96,7 +101,8 @@ static int update_sandbox(struct mcp_call *call, const void *args, struct error 
 	update = mem_new(sizeof *update);
 	update->call = call;
 	if (read_changes(context, a, update, err) < 0 ||
-	    tools_find_sandbox(context, a->sandbox, &update->sandbox, err) < 0) {
+	    tools_find_sandbox(context, mcp_call_owner(call), a->sandbox, &update->sandbox, err) <
+	            0) {
 		free(update);
 		return -1;
 	}
@@ -109,11 +115,12 @@ static int update_sandbox(struct mcp_call *call, const void *args, struct error 
  * are not repeated. */
 static void complete_schema(const void *app, json_t *properties)
 {
-	static const char *const known[] = { "name",    "memory_mb", "cpus",  "pids",
-		                             "disk_mb", "idle_s",    "labels" };
+	static const char *const known[] = { "name",   "memory_mb", "cpus",
+		                             "pids",   "disk_mb",   "idle_s",
+		                             "labels", "network",   "network_allow" };
 	static const char *const keys[] = { "description", "minimum", "maximum" };
 
-	(void)app;
+	sandbox_args_show_network(app, properties);
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		for (size_t k = 0; k < ARRAY_LEN(keys); k++)
 			(void)json_object_del(json_object_get(properties, known[i]), keys[k]);
@@ -126,6 +133,7 @@ const struct mcp_tool tool_update_sandbox = {
 	.more = "What is left out stays. Single files may become larger with disk_mb only after "
 	        "the sandbox has slept.",
 	.hints = MCP_IDEMPOTENT,
+	.scope = MCP_SCOPE_RUN,
 	.params = params,
 	.args_size = sizeof(struct update_args),
 	.output = output,

@@ -274,6 +274,7 @@ const struct mcp_tool tool_write_file = {
 	        "order with a byte order mark, which appended text does not get. For files of the "
 	        "host use copy_in.",
 	.hints = MCP_DESTRUCTIVE,
+	.scope = MCP_SCOPE_FILES,
 	.params = params,
 	.args_size = sizeof(struct write_file_args),
 	.output = output,

@@ -9,9 +9,11 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
+#include "mcp/ask/ask.h"
 #include "mcp/content.h"
 #include "sandbox/copy/copy.h"
 #include "sandbox/porter/host.h"
+#include "sandbox/porter/host_path.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
 #include "tools/files/file_work.h"
@@ -55,6 +57,7 @@ struct copy_work {
 	struct copy_work_options options;
 	struct host_handle *handle; /* the allowed directory of the host, held open */
 	struct copy *copy;          /* NULL: not started, or ended */
+	char *host, *inside_option; /* what the paths of the options point to */
 	char *host_path, *inside;   /* both ends as copy.h takes them */
 	uint64_t progress_ms;       /* time of the last progress notification */
 };
@@ -72,6 +75,8 @@ static void free_copy(struct work *work)
 	struct copy_work *w = container_of(work, struct copy_work, work);
 
 	stop_copy(w);
+	free(w->host);
+	free(w->inside_option);
 	free(w->host_path);
 	free(w->inside);
 }
@@ -166,11 +171,18 @@ static void answer_copy(struct copy_work *w, const struct copy_result *result)
 	AUTO_FREE char *inside = absolute_path(result->target);
 	const char *source = is_out ? w->inside : host_handle_absolute(w->handle);
 	const char *target = is_out ? outside : inside;
-	json_t *structured = json_obj(), *content = json_list();
+	json_t *structured, *content;
 	AUTO_BUF struct buf text;
 
 	buf_init(&text, TEXT_MAX);
 	add_summary(&text, result, source, target);
+	if (w->options.answer != NULL) {
+		work_answer(&w->work, NULL,
+		            w->options.answer(target, moved->bytes, buf_text(&text)));
+		return;
+	}
+	structured = json_obj();
+	content = json_list();
 	json_set(structured, "source", json_str(source));
 	json_set(structured, "target", json_str(target));
 	json_set(structured, "entries", json_int((json_int_t)moved->entries));
@@ -261,11 +273,18 @@ static bool ends_in_slash(const char *path)
 	return path[0] != '\0' && path[strlen(path) - 1] == '/';
 }
 
+/* Roots, and directories that the user has accepted, belong to the client on this machine. */
+static enum host_reach find_reach(const struct mcp_call *call)
+{
+	return mcp_call_has_roots(call) ? HOST_ALL_DIRS : HOST_FIXED_DIRS;
+}
+
 static int open_host(struct work *work, struct error *err)
 {
 	struct copy_work *w = container_of(work, struct copy_work, work);
 
-	if (host_open(work->context->host, w->options.host, on_host_open, w, &w->handle, err) < 0)
+	if (host_open(work->context->host, find_reach(work->call), w->options.host, on_host_open, w,
+	              &w->handle, err) < 0)
 		return error_wrap(err, "%s", host_param(&w->options));
 	/* A slash at the end of a target says that a directory goes into it, so it is kept there;
 	 * at the end of a source it means nothing. */
@@ -282,13 +301,74 @@ static int open_host(struct work *work, struct error *err)
 
 static const struct work_callbacks callbacks = { open_host, cancel_copy, free_copy };
 
+/* The directory that has to be allowed for the path, as text; false if none can be: the path is
+ * relative, or belongs to the system. */
+static bool find_directory(const char *path, char ret[HOST_PATH_SIZE])
+{
+	struct error ignored;
+
+	if (path[0] != '/' || host_path_normal(path, ret, &ignored) < 0)
+		return false;
+	*strrchr(ret, '/') = '\0';
+	return ret[0] != '\0' && host_path_check(ret, NULL, &ignored) == 0 &&
+	       host_path_check_root(ret, &ignored) == 0;
+}
+
+/* Asks the user to allow the directory of a path that is in no allowed one. Returns 0 if the user
+ * has, and -1 with the error that *err holds if the user has not, or cannot be asked. *is_asked:
+ * the user is asked now. */
+static int ask_for_directory(struct mcp_call *call, const struct copy_work_options *options,
+                             bool *is_asked, struct error *err)
+{
+	static const char key[] = "allow_directory";
+	const struct tools_context *context = mcp_call_app(call);
+	AUTO_FREE char *message = NULL;
+	char directory[HOST_PATH_SIZE], shown[SHOWN];
+
+	if (!context->uses_roots || !mcp_call_has_roots(call) || !mcp_can_ask(call, MCP_ASK_FORM) ||
+	    !find_directory(options->host, directory))
+		return -1;
+	message = mem_format("Allow copies between sandboxes and the directory '%s' of this "
+	                     "machine, until Belljar exits?",
+	                     utf8_escape(view_of(directory), shown, sizeof shown));
+	mcp_ask(call, key, MCP_ASK_FORM, mcp_form(message, json_obj()));
+	*is_asked = !mcp_await_answers(call);
+	if (*is_asked)
+		return 0;
+	if (mcp_answer(call, key) == NULL)
+		return -1;
+	if (!mcp_answer_is_accepted(call, key))
+		return error_set(err, ERR_INVALID,
+		                 "the user did not allow copies between sandboxes and '%s'; "
+		                 "nothing was copied",
+		                 shown);
+	host_add_directory(context->host, directory);
+	return 0;
+}
+
+/* *is_asked: the call waits for an answer of the client. */
+static int check_host_path(struct mcp_call *call, const struct copy_work_options *options,
+                           bool *is_asked, struct error *err)
+{
+	const struct tools_context *context = mcp_call_app(call);
+
+	*is_asked = false;
+	if (host_check_path(context->host, HOST_FIXED_DIRS, options->host, err) == 0)
+		return 0;
+	*is_asked = !mcp_await_roots(call);
+	if (*is_asked || host_check_path(context->host, find_reach(call), options->host, err) == 0)
+		return 0;
+	return ask_for_directory(call, options, is_asked, err);
+}
+
 /* The paths are checked first, so that a wrong one does not make or wake a sandbox. */
-int copy_work_start(struct mcp_call *call, const struct copy_work_options *options,
-                    struct error *err)
+int copy_work_start_in(struct mcp_call *call, struct sandbox *sandbox,
+                       const struct copy_work_options *options, struct error *err)
 {
 	const struct tools_context *context = mcp_call_app(call);
 	struct copy_work *w;
 	struct work *work;
+	bool is_asked;
 
 	if (options->inside != NULL && work_check_path(options->inside, err) < 0)
 		return -1;
@@ -296,11 +376,24 @@ int copy_work_start(struct mcp_call *call, const struct copy_work_options *optio
 		return error_set(err, ERR_UNSUPPORTED,
 		                 "no directory of the host is allowed: start belljar with "
 		                 "--allow-path DIR");
-	if (host_check_path(context->host, options->host, err) < 0)
+	if (check_host_path(call, options, &is_asked, err) < 0)
 		return error_wrap(err, "%s", host_param(options));
-	if (work_start(call, sizeof *w, &callbacks, options->sandbox, &work, err) < 0)
+	if (is_asked)
+		return 0;
+	if (sandbox != NULL)
+		work = work_start_in(call, sizeof *w, &callbacks, sandbox);
+	else if (work_start(call, sizeof *w, &callbacks, options->sandbox, &work, err) < 0)
 		return -1;
 	w = container_of(work, struct copy_work, work);
 	w->options = *options;
+	w->options.host = w->host = mem_dup(options->host);
+	if (options->inside != NULL)
+		w->options.inside = w->inside_option = mem_dup(options->inside);
 	return 0;
+}
+
+int copy_work_start(struct mcp_call *call, const struct copy_work_options *options,
+                    struct error *err)
+{
+	return copy_work_start_in(call, NULL, options, err);
 }

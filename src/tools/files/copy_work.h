@@ -7,9 +7,11 @@
 #pragma once
 #include "base/attr.h"
 #include "mcp/param/param.h"
+#include "json/json.h"
 
 struct error;
 struct mcp_call;
+struct sandbox;
 
 struct copy_work_options {
 	bool is_out; /* from the sandbox to the host */
@@ -17,11 +19,19 @@ struct copy_work_options {
 	const char *host;   /* absolute, or relative to the first allowed directory */
 	const char *inside; /* NULL: in /workspace, under the name of the host's path */
 	bool overwrite, gitignore, preview;
+	/* Makes the answer of a profile, as an object whose text is its JSON; NULL: the answer of
+	 * copy_in and copy_out. `target` is the path of the copy; `summary` says in words what was
+	 * copied and what was left out. */
+	json_t *(*answer)(const char *target, uint64_t bytes, const char *summary);
 };
 
-/* Copies *options; the strings in it must live as long as the call. */
+/* Copies *options and the two paths in it. */
 MUST_CHECK int copy_work_start(struct mcp_call *call, const struct copy_work_options *options,
                                struct error *err);
+
+/* The same in a sandbox that the caller has found; NULL: in options->sandbox. */
+MUST_CHECK int copy_work_start_in(struct mcp_call *call, struct sandbox *sandbox,
+                                  const struct copy_work_options *options, struct error *err);
 
 /* The output table of both tools. */
 extern const struct param copy_work_output[];

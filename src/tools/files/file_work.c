@@ -86,6 +86,37 @@ void file_work_make_directory(struct file_work *file, const char *path, file_wor
 	                  STAT_MAX, next);
 }
 
+void file_work_write(struct file_work *file, const char *path, struct view content,
+                     file_work_fn *next)
+{
+	const struct wire_message request = {
+		.type = WIRE_WRITE,
+		.write = { .mode = WIRE_WRITE_REPLACE,
+		           .flags = WIRE_PARENTS,
+		           .perm = 0644,
+		           .max = content.len,
+		           .path = view_of(path) },
+	};
+
+	file_work_request(file, &request, content, STAT_MAX, next);
+}
+
+void file_work_read(struct file_work *file, enum wire_unit unit, uint64_t from, uint64_t count,
+                    size_t max, file_work_fn *next)
+{
+	const struct wire_message request = {
+		.type = WIRE_READ,
+		.read = { .unit = (uint8_t)unit,
+		          .from = from,
+		          .count = count,
+		          .max = max,
+		          .path = view_of(file->path) },
+	};
+
+	if (file_work_reserve(file, max))
+		file_work_request(file, &request, (struct view){ 0 }, max, next);
+}
+
 struct wire_entry file_work_entry(const struct files_reply *reply)
 {
 	struct view rest = reply->bytes;
@@ -287,8 +318,8 @@ int file_uri(const char *id, const char *path, struct buf *ret, struct error *er
 	return 0;
 }
 
-static void report_resource(const struct tools_context *context, const char *sandbox,
-                            const char *path, bool and_below)
+static void report_resource(const struct tools_context *context, const char *owner,
+                            const char *sandbox, const char *path, bool and_below)
 {
 	AUTO_BUF struct buf uri;
 	struct error too_long;
@@ -297,18 +328,18 @@ static void report_resource(const struct tools_context *context, const char *san
 	if (file_uri(sandbox, path, &uri, &too_long) < 0)
 		return;
 	if (context->resource_changed != NULL)
-		context->resource_changed(context->ctx, buf_text(&uri));
+		context->resource_changed(context->ctx, owner, buf_text(&uri));
 	if (and_below && context->resources_below_changed != NULL)
-		context->resources_below_changed(context->ctx, buf_text(&uri));
+		context->resources_below_changed(context->ctx, owner, buf_text(&uri));
 }
 
 /* The resource has two URIs: with the sandbox's id, and with its name. */
 static void report_both_uris(const struct tools_context *context, const struct sandbox_row *row,
                              const char *path, bool and_below)
 {
-	report_resource(context, row->spec.id, path, and_below);
+	report_resource(context, row->owner, row->spec.id, path, and_below);
 	if (row->name[0] != '\0')
-		report_resource(context, row->name, path, and_below);
+		report_resource(context, row->owner, row->name, path, and_below);
 }
 
 void file_report_change(const struct work *work, const char *path, bool and_below)

@@ -61,6 +61,14 @@ void file_work_stat_or(struct file_work *file, const char *path, bool follow, fi
                        file_work_error_fn *failed);
 /* Creates a directory and the missing ones above it; one that exists is no error. */
 void file_work_make_directory(struct file_work *file, const char *path, file_work_fn *next);
+/* Replaces or creates a file, and creates missing directories above it. `content` must live until
+ * the reply. */
+void file_work_write(struct file_work *file, const char *path, struct view content,
+                     file_work_fn *next);
+/* Reads bytes or lines of file->path, at most `max` bytes; one more than `max` is ERR_LIMIT. Lines
+ * count from 1. */
+void file_work_read(struct file_work *file, enum wire_unit unit, uint64_t from, uint64_t count,
+                    size_t max, file_work_fn *next);
 /* The entry in the reply to file_work_stat(). */
 struct wire_entry file_work_entry(const struct files_reply *answer);
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "mcp/server.h"
@@ -12,13 +13,15 @@
 #include "tools/files/changed_files.h"
 #include "tools/files/file_work.h"
 
-enum { CHECK_MS = 1000, WATCHED_MAX = 16 };
+enum { CHECK_MS = 1000 };
 
 /* A sandbox with subscribers. */
 struct watched {
+	struct list node;
 	struct watch_files *watch;
-	char id[SPEC_ID_LEN + 1]; /* "": the slot is free */
-	bool is_used;             /* a subscription was found in this check */
+	char id[SPEC_ID_LEN + 1];
+	char owner[OWNER_MAX + 1];
+	bool is_used; /* a subscription was found in this check */
 	uint64_t since_ns, asked_ns;
 	struct changed_files files;
 };
@@ -27,7 +30,7 @@ struct watch_files {
 	struct mcp_server *mcp;
 	const struct tools_context *context;
 	struct loop_timer *timer;
-	struct watched all[WATCHED_MAX];
+	struct list all; /* not more than there are subscriptions */
 };
 
 static void on_changed(void *ctx)
@@ -38,7 +41,7 @@ static void on_changed(void *ctx)
 	struct error err;
 
 	one->since_ns = one->asked_ns;
-	if (tools_find_sandbox(context, one->id, &sandbox, &err) == 0)
+	if (tools_find_sandbox(context, one->owner, one->id, &sandbox, &err) == 0)
 		file_report_changed_files(context, sandbox_row(sandbox), &one->files);
 	changed_files_done(&one->files);
 }
@@ -55,21 +58,36 @@ static void ask_agent(struct watched *one, struct sandbox *sandbox)
 	changed_files_start(&one->files, sandbox, &options, on_changed, one);
 }
 
-/* The slot of this sandbox, or a free one; NULL: too many sandboxes are watched. */
-static struct watched *find_slot(struct watch_files *watch, const char *id)
+static struct watched *watched_of(struct list *node)
 {
-	struct watched *free_slot = NULL;
-
-	for (size_t i = 0; i < WATCHED_MAX; i++) {
-		if (strcmp(watch->all[i].id, id) == 0)
-			return &watch->all[i];
-		if (watch->all[i].id[0] == '\0' && free_slot == NULL)
-			free_slot = &watch->all[i];
-	}
-	return free_slot;
+	return container_of(node, struct watched, node);
 }
 
-static void check_subscription(void *ctx, const char *uri)
+/* The entry of this sandbox, made if there is none. */
+static struct watched *get_watched(struct watch_files *watch, const struct sandbox_row *row)
+{
+	struct watched *one;
+
+	LIST_EACH (node, &watch->all)
+		if (strcmp(watched_of(node)->id, row->spec.id) == 0)
+			return watched_of(node);
+	one = mem_new(sizeof *one);
+	one->watch = watch;
+	memcpy(one->id, row->spec.id, sizeof one->id);
+	memcpy(one->owner, row->owner, sizeof one->owner);
+	one->since_ns = clock_file_ns();
+	list_add(&watch->all, &one->node);
+	return one;
+}
+
+static void free_watched(struct watched *one)
+{
+	changed_files_done(&one->files);
+	list_remove(&one->node);
+	free(one);
+}
+
+static void check_subscription(void *ctx, const char *owner, const char *uri)
 {
 	static const char scheme[] = "sandbox://";
 	struct watch_files *watch = ctx;
@@ -84,35 +102,26 @@ static void check_subscription(void *ctx, const char *uri)
 		return;
 	memcpy(text, name, (size_t)(end - name));
 	text[end - name] = '\0';
-	if (tools_find_sandbox(watch->context, text, &sandbox, &err) < 0)
+	if (tools_find_sandbox(watch->context, owner, text, &sandbox, &err) < 0)
 		return;
-	one = find_slot(watch, sandbox_row(sandbox)->spec.id);
-	if (one == NULL || one->is_used)
+	one = get_watched(watch, sandbox_row(sandbox));
+	if (one->is_used)
 		return;
-	if (one->id[0] == '\0') {
-		memcpy(one->id, sandbox_row(sandbox)->spec.id, sizeof one->id);
-		one->since_ns = clock_file_ns();
-		one->watch = watch;
-	}
 	one->is_used = true;
 	ask_agent(one, sandbox);
 }
 
 void watch_files_check(struct watch_files *watch)
 {
-	bool is_needed = false;
-
-	for (size_t i = 0; i < WATCHED_MAX; i++)
-		watch->all[i].is_used = false;
+	LIST_EACH (node, &watch->all)
+		watched_of(node)->is_used = false;
 	mcp_server_each_subscription(watch->mcp, check_subscription, watch);
-	for (size_t i = 0; i < WATCHED_MAX; i++) {
-		is_needed |= watch->all[i].is_used;
-		if (watch->all[i].is_used)
-			continue;
-		changed_files_done(&watch->all[i].files);
-		watch->all[i] = (struct watched){ 0 };
+	for (struct list *node = watch->all.next, *next; node != &watch->all; node = next) {
+		next = node->next;
+		if (!watched_of(node)->is_used)
+			free_watched(watched_of(node));
 	}
-	if (is_needed)
+	if (!list_is_empty(&watch->all))
 		loop_timer_start(watch->timer, CHECK_MS);
 }
 
@@ -128,6 +137,7 @@ struct watch_files *watch_files_new(struct loop *loop, struct mcp_server *mcp,
 
 	watch->mcp = mcp;
 	watch->context = context;
+	list_init(&watch->all);
 	watch->timer = loop_timer_new(loop, on_timer, watch);
 	return watch;
 }
@@ -136,8 +146,9 @@ struct watch_files *watch_files_free(struct watch_files *watch)
 {
 	if (watch == NULL)
 		return NULL;
-	for (size_t i = 0; i < WATCHED_MAX; i++)
-		changed_files_done(&watch->all[i].files);
+	while (!list_is_empty(&watch->all))
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
+		free_watched(watched_of(watch->all.next));
 	(void)loop_timer_free(watch->timer);
 	free(watch);
 	return NULL;

@@ -69,9 +69,10 @@ struct manual_args {
 	const char *name;
 };
 
-static void complete_name(void *app, const char *typed, json_t *values)
+static void complete_name(void *app, const char *owner, const char *typed, json_t *values)
 {
 	(void)app;
+	(void)owner;
 	(void)typed;
 	for (size_t i = 0; catalogue_tools[i] != NULL; i++)
 		json_push(values, json_str(catalogue_tools[i]->name));

@@ -29,3 +29,7 @@ DEFINE_CLEANUP(skills)
 const struct mcp_prompt *const *skills_prompts(const struct skills *skills);
 const struct mcp_resource *const *skills_resources(const struct skills *skills);
 size_t skills_count(const struct skills *skills);
+/* Of skill `i`: the name of its directory, its description, and its file: "SKILL.md". */
+const char *skills_name(const struct skills *skills, size_t i);
+const char *skills_description(const struct skills *skills, size_t i);
+const char *skills_file(const struct skills *skills, size_t i);

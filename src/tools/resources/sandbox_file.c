@@ -145,6 +145,7 @@ const struct mcp_template template_sandbox_file = {
 	.help = "A file of one of your sandboxes, at most 1 MiB of text or bytes, for example "
 	        "sandbox://ID/workspace/notes.txt, or the names in a directory. Subscribers are "
 	        "notified of changes; those of a directory get the URIs of what changed in it.",
+	.scope = MCP_SCOPE_FILES,
 	.params = params,
 	.args_size = sizeof(struct sandbox_file_args),
 	.read = read_sandbox_file,

@@ -129,10 +129,11 @@ static const struct skill *find_skill(const struct tools_context *context, const
 	return NULL;
 }
 
-static void complete_name(void *app, const char *typed, json_t *values)
+static void complete_name(void *app, const char *owner, const char *typed, json_t *values)
 {
 	const struct tools_context *context = app;
 
+	(void)owner;
 	(void)typed;
 	for (size_t i = 0; context->skills != NULL && i < skills_count(context->skills); i++)
 		json_push(values, json_str(skills_at(context->skills, i)->name));

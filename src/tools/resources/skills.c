@@ -142,3 +142,18 @@ const struct skill *skills_at(const struct skills *skills, size_t i)
 {
 	return &skills->items[i];
 }
+
+const char *skills_name(const struct skills *skills, size_t i)
+{
+	return skills->items[i].name;
+}
+
+const char *skills_description(const struct skills *skills, size_t i)
+{
+	return skills->items[i].help;
+}
+
+const char *skills_file(const struct skills *skills, size_t i)
+{
+	return skills->items[i].file;
+}

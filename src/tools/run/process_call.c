@@ -58,13 +58,14 @@ static bool compare_sandbox(void *ctx, const struct sandbox_row *row)
 
 /* Sets the error for a process that is not in the sandbox of this name: perhaps there is no such
  * sandbox either. */
-static int set_not_in_sandbox(const struct tools_context *context, const char *id, const char *name,
+static int set_not_in_sandbox(const struct mcp_call *call, const char *id, const char *name,
                               struct error *err)
 {
+	const struct tools_context *context = mcp_call_app(call);
 	struct sandbox_search search = { .name = name };
 	char printable_name[80], printable_id[40];
 
-	if (manager_each(context->manager, context->owner, compare_sandbox, &search, err) < 0)
+	if (manager_each(context->manager, mcp_call_owner(call), compare_sandbox, &search, err) < 0)
 		return -1;
 	if (!search.is_found)
 		return error_set(err, ERR_NOT_FOUND,
@@ -89,19 +90,21 @@ static int set_not_found(const char *id, struct error *err)
 	                 utf8_escape(view_of(id), printable, sizeof printable));
 }
 
-int process_call_find(const struct tools_context *context, const char *id, const char *name,
+int process_call_find(const struct mcp_call *call, const char *id, const char *name,
                       struct sandbox **ret_sandbox, struct process **ret, struct error *err)
 {
+	const struct tools_context *context = mcp_call_app(call);
 	struct sandbox *sandbox;
 	struct process *process;
 
 	if (tools_check_manager(context, err) < 0)
 		return -1;
-	if (manager_find_process(context->manager, context->owner, id, &sandbox, &process, err) < 0)
-		return name != NULL ? set_not_in_sandbox(context, id, name, err)
+	if (manager_find_process(context->manager, mcp_call_owner(call), id, &sandbox, &process,
+	                         err) < 0)
+		return name != NULL ? set_not_in_sandbox(call, id, name, err)
 		                    : set_not_found(id, err);
 	if (name != NULL && !has_name(sandbox_row(sandbox), name))
-		return set_not_in_sandbox(context, id, name, err);
+		return set_not_in_sandbox(call, id, name, err);
 	*ret_sandbox = sandbox;
 	*ret = process;
 	return 0;
@@ -275,7 +278,7 @@ static struct sandbox *find_sandbox(void *ctx)
 	struct process *process = NULL;
 	struct error err;
 
-	return process_call_find(pc->context, pc->options.process, pc->options.sandbox, &sandbox,
+	return process_call_find(pc->call, pc->options.process, pc->options.sandbox, &sandbox,
 	                         &process, &err) == 0
 	               ? sandbox
 	               : NULL;
@@ -295,7 +298,7 @@ static void on_waited(void *ctx)
 	struct process *process = NULL;
 	struct error err;
 
-	if (process_call_find(pc->context, pc->options.process, pc->options.sandbox, &sandbox,
+	if (process_call_find(pc->call, pc->options.process, pc->options.sandbox, &sandbox,
 	                      &process, &err) < 0)
 		mcp_respond_tool_error(pc->call, &err);
 	else
@@ -322,8 +325,8 @@ int process_call_start(struct mcp_call *call, const struct process_call_options 
 		                     .is_enough = is_enough,
 		                     .fn = on_waited };
 
-	if (process_call_find(mcp_call_app(call), options->process, options->sandbox, &sandbox,
-	                      &process, err) < 0)
+	if (process_call_find(call, options->process, options->sandbox, &sandbox, &process, err) <
+	    0)
 		return -1;
 	sandbox_touch(sandbox);
 	pc = mem_new(sizeof *pc);

@@ -32,9 +32,9 @@ struct process_call_options {
 };
 
 /* ERR_NOT_FOUND names the argument that is wrong. `sandbox`: id or name; NULL: any. */
-MUST_CHECK int process_call_find(const struct tools_context *context, const char *id,
-                                 const char *sandbox, struct sandbox **ret_sandbox,
-                                 struct process **ret, struct error *err);
+MUST_CHECK int process_call_find(const struct mcp_call *call, const char *id, const char *sandbox,
+                                 struct sandbox **ret_sandbox, struct process **ret,
+                                 struct error *err);
 /* Waits, then answers with the output and the end of the process. The options' strings must stay
  * valid until the answer. */
 MUST_CHECK int process_call_start(struct mcp_call *call, const struct process_call_options *options,

@@ -114,12 +114,33 @@ static void on_changed(void *ctx)
 		answer_call(run);
 }
 
+static void on_waited(void *ctx);
+
+/* The answer is due and the process still runs: a client that knows tasks gets a task instead of
+ * the id of the process, and the result when the process has ended. */
+static bool wait_as_task(struct process_work *run)
+{
+	const struct wait_options wait = { .call = run->work.call,
+		                           .began_ms = run->began_ms,
+		                           .until_ms = UINT64_MAX,
+		                           .fn = on_waited,
+		                           .ctx = run };
+
+	if (run->options.is_background || run->work.is_cancelled ||
+	    !mcp_call_start_task(run->work.call))
+		return false;
+	wait_process_start(&run->wait, run->process, &wait);
+	return true;
+}
+
 static void on_waited(void *ctx)
 {
 	struct process_work *run = ctx;
 	bool is_over = process_is_over(run->process);
 	struct process_state state;
 
+	if (!is_over && wait_as_task(run))
+		return;
 	process_state(run->process, &state);
 	if (state.phase == PROCESS_FAILED && process_stream(run->process, false).total == 0 &&
 	    process_stream(run->process, true).total == 0)
@@ -150,6 +171,8 @@ static int start_process(struct work *work, struct error *err)
 	options->keep_input = options->detached && options->session == NULL;
 	if (run->options.is_background)
 		wait.until_ms = clock_now_ms() + BACKGROUND_MS;
+	else if (mcp_call_is_task(work->call))
+		wait.until_ms = UINT64_MAX;
 	if (sandbox_channel(work->sandbox) == NULL)
 		return work_sandbox_gone(err);
 	run->mark = changed_files_mark();

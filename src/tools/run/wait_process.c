@@ -20,6 +20,8 @@ enum {
 	NEW_LINES_MAX = 450, /* bytes of each stream; progress has room for 1000 in all */
 };
 
+static struct list active = { &active, &active };
+
 static bool is_done(const struct wait_process *wait)
 {
 	struct process *process = wait->watch.process;
@@ -141,6 +143,7 @@ void wait_process_start(struct wait_process *wait, struct process *process,
 	for (int i = 0; i < 2; i++)
 		wait->reported[i] = process_stream(process, i != 0).total;
 	process_watch(process, &wait->watch);
+	list_add(&active, &wait->node);
 	start_timer(wait);
 }
 
@@ -159,5 +162,19 @@ void wait_process_stop(struct wait_process *wait)
 	if (wait->timer == NULL)
 		return;
 	wait->timer = loop_timer_free(wait->timer);
+	list_remove(&wait->node);
 	process_unwatch(&wait->watch);
+}
+
+/* A wait without an end is one whose call has been answered as a task. */
+void wait_process_end_all(void)
+{
+	LIST_EACH (node, &active) {
+		struct wait_process *wait = container_of(node, struct wait_process, node);
+
+		if (wait->options.until_ms == UINT64_MAX)
+			continue;
+		wait->options.until_ms = 0;
+		loop_timer_start(wait->timer, 0);
+	}
 }

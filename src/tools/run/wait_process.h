@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "sandbox/process/process.h"
 
 struct loop_timer;
@@ -30,6 +31,7 @@ struct wait_process {
 	struct wait_options options;
 	struct process_watch watch;
 	struct loop_timer *timer; /* NULL: inactive */
+	struct list node;         /* in the list of all active waits */
 	bool is_checking;         /* the timer is due soon because the process has changed */
 	uint64_t progress_ms;     /* when progress was sent last */
 	uint64_t reported[2];     /* bytes of stdout and stderr that progress has covered */
@@ -41,3 +43,7 @@ void wait_process_start(struct wait_process *wait, struct process *process,
 void wait_process_set_endless(struct wait_process *wait);
 void wait_process_wake(struct wait_process *wait); /* is_enough() is asked again */
 void wait_process_stop(struct wait_process *wait);
+
+/* The time of all waits is up: their calls answer with the output so far and the process's id. For
+ * a server that is about to end. */
+void wait_process_end_all(void);

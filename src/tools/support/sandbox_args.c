@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
+#include "base/mem.h"
+#include "egress/net_policy.h"
 #include "engine/spec.h"
 #include "tools/catalogue.h"
 
@@ -85,6 +88,24 @@ static void set_number(json_t *property, const char *key, const struct limit_arg
 	json_set(property, key, arg->unit == 1000 ? json_num(value) : json_int((json_int_t)value));
 }
 
+/* A model need not read about policies that this server does not allow, nor about the package
+ * indexes, which install_packages reaches with every policy. */
+void sandbox_args_show_network(const struct tools_context *context, json_t *properties)
+{
+	enum net_mode max = context->ceiling != NULL ? context->ceiling->max : NET_MODE_NONE;
+	json_t *values = json_list();
+
+	for (int i = 0; i <= (int)max; i++)
+		json_push(values, json_str(net_mode_names[i]));
+	if (json_object_get(properties, "network") != NULL)
+		json_set(json_object_get(properties, "network"), "enum", json_incref(values));
+	json_decref(values);
+	if (max < NET_MODE_ALLOW) {
+		(void)json_object_del(properties, "network");
+		(void)json_object_del(properties, "network_allow");
+	}
+}
+
 void sandbox_args_show_limits(const struct tools_context *context, json_t *properties)
 {
 	for (size_t i = 0; i < ARG_LIMITS; i++) {
@@ -95,8 +116,62 @@ void sandbox_args_show_limits(const struct tools_context *context, json_t *prope
 		set_number(property, "default", arg, &context->spec.limits);
 		(void)json_object_del(property, "minimum");
 	}
+	sandbox_args_show_network(context, properties);
 	show_seconds(json_object_get(properties, "idle_s"), context->idle_max_s);
 	show_seconds(json_object_get(properties, "lifetime_s"), context->lifetime_max_s);
+}
+
+static int pack_hosts(const struct param_strings *allow, struct host_rules *rules,
+                      char hosts[SANDBOX_HOSTS_MAX], struct error *err)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < allow->count; i++) {
+		struct view text = view_trim(view_of(allow->items[i]));
+
+		if (text.len == 0)
+			return error_set(err, ERR_INVALID, "network_allow: a host is empty");
+		if (text.len + 2 > SANDBOX_HOSTS_MAX - used)
+			return error_set(err, ERR_LIMIT,
+			                 "network_allow: the hosts have more than %d bytes "
+			                 "together: use *. and a domain",
+			                 SANDBOX_HOSTS_MAX - 1);
+		if (host_rules_add(rules, text, HOST_RULES_CALLER, err) < 0)
+			return error_wrap(err, "network_allow");
+		memcpy(hosts + used, text.ptr, text.len);
+		used += text.len + 1;
+	}
+	return 0;
+}
+
+static enum net_mode find_mode(const char *name)
+{
+	for (int i = 0; name != NULL && i < NET_MODE_COUNT; i++)
+		if (strcmp(name, net_mode_names[i]) == 0)
+			return (enum net_mode)i;
+	return NET_MODE_ALLOW; /* hosts are given, and no mode */
+}
+
+int sandbox_args_network(const struct tools_context *context, const char *network,
+                         const struct param_strings *allow, int *ret, char hosts[SANDBOX_HOSTS_MAX],
+                         struct error *err)
+{
+	AUTO_FREE struct net_policy *policy = mem_new(sizeof *policy);
+
+	*ret = -1;
+	if (network == NULL && allow->count == 0)
+		return 0;
+	policy->mode = find_mode(network);
+	if (pack_hosts(allow, &policy->allow, hosts, err) < 0)
+		return -1;
+	if (context->ceiling == NULL && policy->mode != NET_MODE_NONE)
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "network: sandboxes of this server have none: leave the argument "
+		                 "out, or have the operator start it with --network-max");
+	if (context->ceiling != NULL && net_ceiling_check(context->ceiling, policy, err) < 0)
+		return -1;
+	*ret = (int)policy->mode;
+	return 0;
 }
 
 int sandbox_args_pack(const struct param_map *map, const char *what, char *out, size_t size,

@@ -23,10 +23,21 @@ enum {
 	PATH_SHOWN = 100, /* bytes of a path in a message */
 };
 
+void tools_respond_error(struct mcp_call *call, const struct error *why)
+{
+	const struct tools_context *context = mcp_call_app(call);
+
+	if (context->respond_error != NULL)
+		context->respond_error(call, why);
+	else
+		mcp_respond_tool_error(call, why);
+}
+
 static void free_work(struct work *work)
 {
 	if (work->callbacks->done != NULL)
 		work->callbacks->done(work);
+	wake_progress_stop(&work->progress);
 	if (work->sandbox != NULL)
 		sandbox_release(work->sandbox);
 	if (work->retry_timer != NULL)
@@ -56,7 +67,7 @@ static void fail_call(struct work *work, const struct error *why)
 	/* Errors from the sandbox have paths in them, which untrusted code has chosen. */
 	(void)utf8_escape(view_of(why->msg), kept.msg, sizeof kept.msg);
 	free_work(work);
-	mcp_respond_tool_error(call, &kept);
+	tools_respond_error(call, &kept);
 }
 
 static void on_sandbox_end(void *ctx, const struct error *why)
@@ -113,6 +124,7 @@ static void wake_sandbox(void *ctx)
 {
 	struct work *work = ctx;
 
+	wake_progress_start(&work->progress, work->call, work->sandbox);
 	sandbox_wake(work->sandbox, on_awake, work);
 }
 
@@ -121,7 +133,8 @@ static void wake_sandbox(void *ctx)
  * that a call without a named sandbox gets the next default sandbox. */
 static void retry_wake(struct work *work, const struct error *why)
 {
-	const struct sandbox_options options = tools_sandbox_options(work->context);
+	const struct sandbox_options options = tools_sandbox_options(work->context,
+	                                                             mcp_call_owner(work->call));
 	struct sandbox *other;
 	struct error err;
 
@@ -152,6 +165,7 @@ static void on_awake(void *ctx, const struct error *why)
 	struct work *work = ctx;
 	struct error err;
 
+	wake_progress_stop(&work->progress);
 	if (why == NULL && work->is_cancelled) {
 		(void)error_set(&err, ERR_INVALID, "cancelled");
 		why = &err;
@@ -180,12 +194,13 @@ static void on_cancel(struct mcp_call *call, void *ctx)
 		work->callbacks->cancel(work);
 }
 
-struct sandbox_options tools_sandbox_options(const struct tools_context *context)
+struct sandbox_options tools_sandbox_options(const struct tools_context *context, const char *owner)
 {
-	return (struct sandbox_options){ .owner = context->owner,
+	return (struct sandbox_options){ .owner = owner,
 		                         .spec = context->spec,
 		                         .idle_s = context->idle_s,
-		                         .lifetime_s = context->lifetime_s };
+		                         .lifetime_s = context->lifetime_s,
+		                         .network = context->network };
 }
 
 int tools_check_manager(const struct tools_context *context, struct error *err)
@@ -197,17 +212,17 @@ int tools_check_manager(const struct tools_context *context, struct error *err)
 	                 context->why_not != NULL ? context->why_not : "there is no engine");
 }
 
-int tools_find_sandbox(const struct tools_context *context, const char *name, struct sandbox **ret,
-                       struct error *err)
+int tools_find_sandbox(const struct tools_context *context, const char *owner, const char *name,
+                       struct sandbox **ret, struct error *err)
 {
-	const struct sandbox_options options = tools_sandbox_options(context);
+	const struct sandbox_options options = tools_sandbox_options(context, owner);
 	char printable[80];
 
 	if (tools_check_manager(context, err) < 0)
 		return -1;
 	if (name == NULL)
 		return sandbox_get_default(context->manager, &options, false, ret, err);
-	if (sandbox_find(context->manager, context->owner, name, ret, err) == 0)
+	if (sandbox_find(context->manager, owner, name, ret, err) == 0)
 		return 0;
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
@@ -215,25 +230,30 @@ int tools_find_sandbox(const struct tools_context *context, const char *name, st
 	                 utf8_escape(view_of(name), printable, sizeof printable));
 }
 
+struct work *work_start_in(struct mcp_call *call, size_t size,
+                           const struct work_callbacks *callbacks, struct sandbox *sandbox)
+{
+	struct work *work = mem_new(size);
+
+	*work = (struct work){ .call = call,
+		               .context = mcp_call_app(call),
+		               .callbacks = callbacks,
+		               .sandbox = sandbox };
+	sandbox_hold(sandbox);
+	mcp_call_on_cancel(call, on_cancel, work);
+	wake_sandbox(work);
+	return work;
+}
+
 int work_start(struct mcp_call *call, size_t size, const struct work_callbacks *callbacks,
                const char *sandbox, struct work **ret, struct error *err)
 {
-	const struct tools_context *context = mcp_call_app(call);
 	struct sandbox *found;
-	struct work *work;
 
-	if (tools_find_sandbox(context, sandbox, &found, err) < 0)
+	if (tools_find_sandbox(mcp_call_app(call), mcp_call_owner(call), sandbox, &found, err) < 0)
 		return -1;
-	work = mem_new(size);
-	*work = (struct work){ .call = call,
-		               .context = context,
-		               .callbacks = callbacks,
-		               .sandbox = found,
-		               .is_default = sandbox == NULL };
-	sandbox_hold(found);
-	mcp_call_on_cancel(call, on_cancel, work);
-	sandbox_wake(found, on_awake, work);
-	*ret = work;
+	*ret = work_start_in(call, size, callbacks, found);
+	(*ret)->is_default = sandbox == NULL;
 	return 0;
 }
 
@@ -243,15 +263,14 @@ static bool add_sandbox_name(void *ctx, const struct sandbox_row *row)
 	return true;
 }
 
-void work_complete_sandbox(void *app, const char *typed, json_t *values)
+void work_complete_sandbox(void *app, const char *owner, const char *typed, json_t *values)
 {
 	const struct tools_context *context = app;
 	struct error err;
 
 	(void)typed;
 	if (context->manager != NULL)
-		(void)!manager_each(context->manager, context->owner, add_sandbox_name, values,
-		                    &err);
+		(void)!manager_each(context->manager, owner, add_sandbox_name, values, &err);
 }
 
 int work_check_path(const char *path, struct error *err)

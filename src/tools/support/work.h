@@ -13,6 +13,7 @@
 #include "base/attr.h"
 #include "mcp/call.h"
 #include "mcp/param/param.h"
+#include "tools/support/wake_progress.h"
 #include "json/json.h"
 
 struct error;
@@ -35,6 +36,7 @@ struct work {
 	const struct tools_context *context;
 	const struct work_callbacks *callbacks;
 	struct sandbox *sandbox;        /* held */
+	struct wake_progress progress;  /* while the sandbox is being started */
 	struct loop_timer *retry_timer; /* another server has the sandbox awake; NULL: not needed */
 	unsigned tries;                 /* to wake the sandbox */
 	bool is_default;                /* the caller has named no sandbox */
@@ -48,6 +50,9 @@ struct work {
 MUST_CHECK int work_start(struct mcp_call *call, size_t size,
                           const struct work_callbacks *callbacks, const char *sandbox,
                           struct work **ret, struct error *err);
+/* The same in a sandbox that the caller has found or created. */
+struct work *work_start_in(struct mcp_call *call, size_t size,
+                           const struct work_callbacks *callbacks, struct sandbox *sandbox);
 void work_answer(struct work *work, json_t *content, json_t *structured); /* takes both over */
 void work_fail(struct work *work, const struct error *why);
 /* Frees the work and returns its call, which the caller answers at once: for resources and
@@ -57,14 +62,17 @@ struct mcp_call *work_take_call(struct work *work);
 /* Sets the error of a call whose sandbox was ended by another call. Returns -1. */
 int work_sandbox_gone(struct error *err);
 
+/* Responds with the error, in the shape that the profile's clients expect. */
+void tools_respond_error(struct mcp_call *call, const struct error *why);
 /* Fails with the reason if no engine is available. */
 MUST_CHECK int tools_check_manager(const struct tools_context *context, struct error *err);
-/* Finds a sandbox by id or name without waking it; NULL: the default sandbox. */
-MUST_CHECK int tools_find_sandbox(const struct tools_context *context, const char *name,
-                                  struct sandbox **ret, struct error *err);
-/* The options of a new sandbox, unless the caller overrides them. */
+/* Finds a sandbox of the owner by id or name without waking it; NULL: the default sandbox. */
+MUST_CHECK int tools_find_sandbox(const struct tools_context *context, const char *owner,
+                                  const char *name, struct sandbox **ret, struct error *err);
+/* The options of a new sandbox of the owner, unless the caller overrides them. */
 struct sandbox_options;
-struct sandbox_options tools_sandbox_options(const struct tools_context *context);
+struct sandbox_options tools_sandbox_options(const struct tools_context *context,
+                                             const char *owner);
 
 /* The parameter `sandbox`, for a tool's table. */
 #define WORK_PARAM_SANDBOX(type_, member_)                                                         \

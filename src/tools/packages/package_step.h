@@ -1,0 +1,71 @@
+/* package_step.h - a run of an installer of packages as one step of a call's work.
+ *
+ * The installer is a program of the sandbox with its limits. While it runs, and no longer, the
+ * package indexes can be reached through a gate of its own, whose password only this run has in its
+ * environment. So a sandbox without a network can install packages, and other programs in it reach
+ * nothing by that.
+ *
+ *   package_step_prepare -> package_step_start -> fn -> package_step_done
+ *
+ * The struct belongs to the work; zeroed, it is inactive. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/attr.h"
+#include "base/buf.h"
+#include "mcp/param/param.h"
+#include "sandbox/process/process.h"
+#include "tools/run/wait_process.h"
+#include "json/json.h"
+
+struct error;
+struct tools_context;
+struct work;
+
+enum package_action { PACKAGE_INSTALL, PACKAGE_UNINSTALL, PACKAGE_RESET, PACKAGE_LIST };
+
+/* The values of the argument `language`; the first is the default. */
+extern const char *const package_languages[];
+
+struct package_request {
+	enum package_action action;
+	const char *language;          /* one of package_languages */
+	struct param_strings packages; /* empty for RESET and LIST */
+	const char *sandbox;           /* NULL: the default one; for package_work_start() */
+};
+bool package_is_python(const struct package_request *request);
+
+/* The installer's reply: see kernels/packages_python.py. */
+struct package_reply {
+	bool ok, no_installer;
+	struct param_strings installed, removed, packages, image, lines;
+};
+
+/* The installer has ended with this reply, or failed for the reason `why`. Both NULL: the time was
+ * up and it still runs. */
+typedef void package_step_fn(void *ctx, const struct package_reply *reply, const struct error *why);
+
+struct package_step {
+	struct package_request request;
+	const struct work *work;
+	struct process *process;
+	struct wait_process wait;
+	struct buf specs; /* the packages, each with a zero behind it */
+	struct arena arena;
+	json_t *json; /* the decoded text, in which the strings of the reply are */
+	struct package_reply reply;
+	package_step_fn *fn;
+	void *ctx;
+};
+
+/* Checks the request and reads the specifiers; its texts must live as long as the step. */
+MUST_CHECK int package_step_prepare(struct package_step *step, const struct tools_context *context,
+                                    const struct package_request *request, struct error *err);
+/* Starts the installer in the work's sandbox, which is awake. fn is called after its end, or after
+ * within_ms (0: only after its end). */
+MUST_CHECK int package_step_start(struct package_step *step, const struct work *work,
+                                  uint32_t within_ms, package_step_fn *fn, void *ctx,
+                                  struct error *err);
+void package_step_done(struct package_step *step);

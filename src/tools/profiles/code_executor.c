@@ -1,0 +1,458 @@
+/* code_executor.c - the profile code-executor: executors with a working directory, in which code
+ * runs and files are kept until the executor is deleted or the server stops. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/text/utf8.h"
+#include "kernels/languages.h"
+#include "tools/catalogue.h"
+#include "tools/files/file_tree.h"
+#include "tools/profiles/internal.h"
+#include "tools/support/create_work.h"
+#include "tools/support/end_work.h"
+#include "tools/support/params.h"
+
+enum {
+	EXIT_TIMEOUT = 124, /* as of timeout(1) */
+	EXIT_UNKNOWN = 127, /* as of a shell that does not find a program */
+	TIMEOUT_S = 30,
+	TREE_ENTRIES = 5000,
+	TREE_MAX = 4 * 1024 * 1024,
+	SHOWN = 160,
+};
+
+#define IMAGE "python:3-slim"
+
+struct executor_args {
+	const char *executor_id, *docker_image, *language, *file_path, *path, *dir_path;
+	struct view code, content;
+	int64_t timeout;
+};
+
+#define A struct executor_args
+#define EXECUTOR_ID                                                                                \
+	ARG_REQUIRED(A, executor_id, STRING, "From create_executor.", .min = 1,                    \
+	             .max = PROFILE_ID_MAX)
+static const struct param create_params[] = {
+	ARG(A, docker_image, STRING, "The image that programs come from.", .max = 255,
+	    .fallback.text = IMAGE),
+	ARG(A, timeout, INT, "Seconds until a later run is ended.", .min = 1, .max = 86400,
+	    .fallback.integer = TIMEOUT_S),
+	{ 0 },
+};
+static const struct param execute_params[] = {
+	EXECUTOR_ID,
+	PROFILE_TEXT(A, code, "", .required = true),
+	ARG(A, language, STRING, "python, bash, javascript ...", .max = 64,
+	    .fallback.text = "python"),
+	{ 0 },
+};
+static const struct param delete_params[] = { EXECUTOR_ID, { 0 } };
+static const struct param write_params[] = {
+	EXECUTOR_ID,
+	PROFILE_PATH(A, file_path, "Relative to /workspace.", .required = true),
+	PROFILE_TEXT(A, content, "", .required = true),
+	{ 0 },
+};
+static const struct param read_params[] = {
+	EXECUTOR_ID,
+	PROFILE_PATH(A, file_path, "Relative to /workspace.", .required = true),
+	{ 0 },
+};
+static const struct param list_params[] = {
+	EXECUTOR_ID,
+	PROFILE_PATH(A, path, "Relative to /workspace.", .fallback.text = "."),
+	{ 0 },
+};
+static const struct param directory_params[] = {
+	EXECUTOR_ID,
+	PROFILE_PATH(A, dir_path, "Relative to /workspace.", .required = true),
+	{ 0 },
+};
+#undef A
+
+static void respond_error(struct mcp_call *call, const struct error *why)
+{
+	mcp_respond_content(call, NULL, profile_result(false, "message", "%s", why->msg));
+}
+
+/* Finds the executor and continues with begin() when it is awake. */
+static int start_in_executor(struct mcp_call *call, const struct executor_args *a,
+                             profile_begin_fn *begin)
+{
+	struct sandbox *sandbox;
+	struct error err;
+
+	if (profile_find_sandbox(call, a->executor_id, &sandbox, &err) < 0) {
+		if (err.kind == ERR_NOT_FOUND)
+			(void)error_set(&err, ERR_NOT_FOUND, "Executor not found");
+		return profile_refuse(call, &err);
+	}
+	profile_work_start(call, sandbox, begin, a);
+	return 0;
+}
+
+/* --- executors --------------------------------------------------------------------------- */
+
+static json_t *describe_executor(const struct mcp_call *call, const struct sandbox_row *row,
+                                 const void *args)
+{
+	const struct executor_args *a = args;
+	char note[PROFILE_IMAGE_NOTE_SIZE];
+	json_t *object = json_obj();
+
+	json_set(object, "executor_id", json_str(row->spec.id));
+	json_set(object, "message",
+	         json_format("Executor created; runs end after %s seconds.%s",
+	                     profile_label(row, "timeout"),
+	                     profile_image_note(call, a->docker_image, note)));
+	return object;
+}
+
+static int create_executor(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct executor_args *a = args;
+	struct sandbox_options options = profile_options(call);
+	char labels[64] = "";
+
+	(void)snprintf(labels, sizeof labels - 1, "profile=code-executor%ctimeout=%" PRId64, '\0',
+	               a->timeout);
+	options.labels = labels;
+	options.temporary = true;
+	if (profile_set_image(call, a->docker_image, IMAGE, &options.spec, err) < 0 ||
+	    create_work_start(call, &options, describe_executor, a, err) < 0)
+		return profile_refuse(call, err);
+	return 0;
+}
+
+static int delete_executor(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct executor_args *a = args;
+	struct sandbox *sandbox;
+
+	if (profile_find_sandbox(call, a->executor_id, &sandbox, err) < 0) {
+		if (err->kind == ERR_NOT_FOUND)
+			(void)error_set(err, ERR_NOT_FOUND, "Executor not found");
+		return profile_refuse(call, err);
+	}
+	end_work_start_in(call, sandbox, sandbox_delete, NULL,
+	                  profile_result(true, "message", "Executor deleted"));
+	return 0;
+}
+
+/* --- code -------------------------------------------------------------------------------- */
+
+static uint32_t timeout_of(const struct profile_work *w)
+{
+	const char *text = profile_label(sandbox_row(w->file.work.sandbox), "timeout");
+	long seconds = text != NULL ? strtol(text, NULL, 10) : TIMEOUT_S;
+
+	return seconds > 0 && seconds <= 86400 ? (uint32_t)seconds : TIMEOUT_S;
+}
+
+static void answer_run(struct profile_work *w, struct view output, int exit_code)
+{
+	json_t *object = json_obj();
+
+	json_set(object, "output", json_str_view(output));
+	json_set(object, "exit_code", json_int(exit_code));
+	json_set(object, "success", json_boolean(exit_code == 0));
+	profile_answer(w, object);
+}
+
+static void on_executed(struct profile_work *w, const struct profile_run *run)
+{
+	AUTO_BUF struct buf output;
+	struct error full;
+
+	buf_init(&output, run->out.len + run->errors.len + SHOWN);
+	(void)!buf_add(&output, run->out, &full);
+	if (run->errors.len != 0) {
+		(void)!buf_printf(&output, &full, "\n--- stderr ---\n");
+		(void)!buf_add(&output, run->errors, &full);
+	}
+	if (run->timed_out)
+		(void)!buf_printf(&output, &full, "%sExecution timed out after %" PRIu32 " seconds",
+		                  output.len != 0 ? "\n" : "", timeout_of(w));
+	answer_run(w, buf_view(&output), run->timed_out ? EXIT_TIMEOUT : run->exit_code);
+}
+
+static void begin_execute(struct profile_work *w)
+{
+	const struct executor_args *a = w->args;
+	const struct process_options options = { .language = language_find(a->language),
+		                                 .code = a->code,
+		                                 .deadline_ms = timeout_of(w) * 1000 };
+	char text[400], names[200], shown[64];
+
+	if (options.language != NULL) {
+		profile_run(w, &options, on_executed);
+		return;
+	}
+	(void)snprintf(text, sizeof text, "The language '%s' is not known; there are: %s",
+	               utf8_escape(view_of(a->language), shown, sizeof shown),
+	               language_names(names, sizeof names));
+	answer_run(w, view_of(text), EXIT_UNKNOWN);
+}
+
+static int execute_code(struct mcp_call *call, const void *args, struct error *err)
+{
+	(void)err;
+	return start_in_executor(call, args, begin_execute);
+}
+
+/* --- files ------------------------------------------------------------------------------- */
+
+/* Sets file.path, or answers with the error. */
+static bool take_path(struct profile_work *w, const char *path)
+{
+	struct error err;
+
+	if (profile_set_path(w, SPEC_WORKSPACE, path, &err) == 0)
+		return true;
+	work_fail(&w->file.work, &err);
+	return false;
+}
+
+static void on_written(struct file_work *file, const struct files_reply *reply)
+{
+	struct profile_work *w = container_of(file, struct profile_work, file);
+	const struct executor_args *a = w->args;
+
+	(void)reply;
+	file_report_change(&file->work, file->path, false);
+	profile_answer(w, profile_result(true, "message", "File written: %.900s", a->file_path));
+}
+
+static void begin_write(struct profile_work *w)
+{
+	const struct executor_args *a = w->args;
+
+	w->file.is_for_file = true;
+	if (take_path(w, a->file_path))
+		file_work_write(&w->file, w->file.path, a->content, on_written);
+}
+
+static int write_file(struct mcp_call *call, const void *args, struct error *err)
+{
+	(void)err;
+	return start_in_executor(call, args, begin_write);
+}
+
+static void on_read(struct file_work *file, const struct files_reply *reply)
+{
+	struct profile_work *w = container_of(file, struct profile_work, file);
+	json_t *object = json_obj();
+
+	json_set(object, "success", json_true());
+	json_set(object, "content", json_str_view(reply->bytes));
+	profile_answer(w, object);
+}
+
+static void begin_read(struct profile_work *w)
+{
+	const struct executor_args *a = w->args;
+
+	if (take_path(w, a->file_path))
+		profile_read(w, on_read);
+}
+
+static int read_file(struct mcp_call *call, const void *args, struct error *err)
+{
+	(void)err;
+	return start_in_executor(call, args, begin_read);
+}
+
+static void on_listed(struct profile_work *w, const struct profile_run *run)
+{
+	json_t *object = json_obj();
+	const bool success = run->exit_code == 0 && !run->timed_out;
+
+	json_set(object, "success", json_boolean(success));
+	if (success)
+		json_set(object, "output", json_str_view(run->out));
+	else
+		json_set(object, "message", json_str_view(view_trim(run->errors)));
+	profile_answer(w, object);
+}
+
+/* The arguments go to ls(1) without a shell. */
+static void begin_list(struct profile_work *w)
+{
+	const struct executor_args *a = w->args;
+
+	if (take_path(w, a->path))
+		profile_run(w,
+		            &(struct process_options){
+		                    .argv = (const char *const[]){ "ls", "-la", "--", w->file.path,
+		                                                   NULL },
+		                    .deadline_ms = timeout_of(w) * 1000 },
+		            on_listed);
+}
+
+static int list_directory(struct mcp_call *call, const void *args, struct error *err)
+{
+	(void)err;
+	return start_in_executor(call, args, begin_list);
+}
+
+static void on_directory(struct file_work *file, const struct files_reply *reply)
+{
+	struct profile_work *w = container_of(file, struct profile_work, file);
+	const struct executor_args *a = w->args;
+
+	(void)reply;
+	file_report_change(&file->work, file->path, false);
+	profile_answer(w,
+	               profile_result(true, "message", "Directory created: %.900s", a->dir_path));
+}
+
+static void begin_directory(struct profile_work *w)
+{
+	const struct executor_args *a = w->args;
+
+	if (take_path(w, a->dir_path))
+		file_work_make_directory(&w->file, w->file.path, on_directory);
+}
+
+static int create_directory(struct mcp_call *call, const void *args, struct error *err)
+{
+	(void)err;
+	return start_in_executor(call, args, begin_directory);
+}
+
+static void on_tree(struct file_work *file, const struct files_reply *reply)
+{
+	struct profile_work *w = container_of(file, struct profile_work, file);
+	const struct executor_args *a = w->args;
+	struct wire_entry *entries = mem_array(TREE_ENTRIES, sizeof *entries);
+	json_t *object = json_obj(), *files = json_list();
+	struct view rest = reply->bytes;
+	struct file_tree tree;
+	AUTO_BUF struct buf text;
+	struct error full;
+	size_t count = 0;
+
+	while (count < TREE_ENTRIES && files_next_entry(&rest, &entries[count]))
+		count++;
+	buf_init(&text, TREE_MAX);
+	(void)!buf_printf(&text, &full, "%s/\n", strcmp(a->path, ".") == 0 ? "workspace" : a->path);
+	file_tree_init(&tree, entries, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct view name = file_tree_name(&entries[i]);
+		char prefix[FILE_TREE_PREFIX_SIZE], shown[1100];
+
+		(void)!buf_printf(&text, &full, "%s%s%s\n", file_tree_prefix(&tree, i, prefix),
+		                  utf8_escape(name, shown, sizeof shown),
+		                  entries[i].type == WIRE_FILE_DIRECTORY ? "/" : "");
+		if (entries[i].type != WIRE_FILE_DIRECTORY)
+			json_push(files, json_str_view(entries[i].path));
+	}
+	file_tree_done(&tree);
+	free(entries);
+	json_set(object, "success", json_true());
+	json_set(object, "tree", json_str_view(view_trim(buf_view(&text))));
+	json_set(object, "files", files);
+	profile_answer(w, object);
+}
+
+static void begin_tree(struct profile_work *w)
+{
+	const struct executor_args *a = w->args;
+	struct wire_message request = { .type = WIRE_TREE };
+
+	if (!take_path(w, a->path) || !file_work_reserve(&w->file, TREE_MAX))
+		return;
+	request.tree = (struct wire_tree){ .depth = FILE_TREE_DEPTH_MAX,
+		                           .limit = TREE_ENTRIES,
+		                           .path = view_of(w->file.path) };
+	file_work_request(&w->file, &request, (struct view){ 0 }, TREE_MAX, on_tree);
+}
+
+static int project_structure(struct mcp_call *call, const void *args, struct error *err)
+{
+	(void)err;
+	return start_in_executor(call, args, begin_tree);
+}
+
+/* --- the records ------------------------------------------------------------------------- */
+
+#define TOOL(name_, params_, scope_, hints_, help_)                                                \
+	static const struct mcp_tool record_##name_ = { .name = #name_,                            \
+		                                        .help = help_,                             \
+		                                        .hints = hints_,                           \
+		                                        .scope = scope_,                           \
+		                                        .params = params_,                         \
+		                                        .args_size = sizeof(struct executor_args), \
+		                                        .call = name_ }
+
+TOOL(create_executor, create_params, MCP_SCOPE_RUN, 0,
+     "Create an executor: an isolated place with files and a working directory. Answers its id.");
+TOOL(execute_code, execute_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
+     "Run code in an executor. It starts in /workspace.");
+TOOL(delete_executor, delete_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
+     "Delete an executor with its files.");
+TOOL(write_file, write_params, MCP_SCOPE_FILES, MCP_DESTRUCTIVE,
+     "Write a file of an executor. Missing directories are created.");
+TOOL(read_file, read_params, MCP_SCOPE_FILES, MCP_READ_ONLY, "Read a file of an executor.");
+TOOL(list_directory, list_params, MCP_SCOPE_FILES, MCP_READ_ONLY,
+     "List a directory of an executor, as ls -la.");
+TOOL(create_directory, directory_params, MCP_SCOPE_FILES, 0,
+     "Create a directory of an executor. Missing directories above it are created.");
+TOOL(project_structure, list_params, MCP_SCOPE_FILES, MCP_READ_ONLY,
+     "Draw the files below a directory of an executor as a tree, and list them.");
+#undef TOOL
+
+static const struct mcp_tool *const tools[] = {
+	&record_create_executor,  &record_execute_code,      &record_delete_executor,
+	&record_write_file,       &record_read_file,         &record_list_directory,
+	&record_create_directory, &record_project_structure, NULL,
+};
+
+static int read_status(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct tools_context *context = mcp_call_app(call);
+	char text[600];
+
+	(void)args;
+	(void)err;
+	if (context->manager != NULL)
+		(void)snprintf(text, sizeof text, "Docker Code Executor is running");
+	else
+		(void)snprintf(text, sizeof text,
+		               "Docker Code Executor is running, but cannot create executors: %s",
+		               context->why_not);
+	mcp_respond_text(call, "text/plain", view_of(text));
+	return 0;
+}
+
+static const struct mcp_resource resource_status = {
+	.uri = "system://status",
+	.name = "status",
+	.title = "Status",
+	.help = "Whether the server runs.",
+	.mime_type = "text/plain",
+	.read = read_status,
+};
+
+static const struct mcp_resource *const resources[] = { &resource_status, NULL };
+
+const struct profile profile_code_executor = {
+	.name = "code-executor",
+	.server = "Docker Code Executor",
+	.title = "Docker Code Executor",
+	.help = "Runs code in isolated executors.",
+	.instructions = "Call create_executor first. Its id is the first argument of every other "
+	                "tool. Code and paths begin in /workspace; there is no network. Delete the "
+	                "executor when the work is done.",
+	.tools = tools,
+	.resources = resources,
+	.memory = SPEC_MIB(256),
+	.cpu = 1000,
+	.respond_error = respond_error,
+};

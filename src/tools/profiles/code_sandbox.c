@@ -1,0 +1,263 @@
+/* code_sandbox.c - the profile code-sandbox: containers and their workspaces. */
+#include "tools/profiles/code_sandbox.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/error.h"
+#include "base/text/utf8.h"
+#include "tools/catalogue.h"
+#include "tools/support/end_work.h"
+
+enum { SHOWN = 80 };
+
+#define CONTAINER_NAME "code-sandbox"
+#define WORKSPACES     "/app/workspaces/"
+#define ALONE          "/app"
+#define IMAGE          "python:3.9-slim"
+
+static void respond_error(struct mcp_call *call, const struct error *why)
+{
+	mcp_respond_content(call, NULL, profile_result(false, "error", "%s", why->msg));
+}
+
+/* --- containers and workspaces ----------------------------------------------------------- */
+
+int code_sandbox_find(const struct mcp_call *call, const struct code_sandbox_args *a,
+                      struct sandbox **ret, char base[CODE_SANDBOX_BASE_SIZE], struct error *err)
+{
+	char container[SHOWN], workspace[SHOWN];
+	const char *owner = NULL;
+
+	(void)utf8_escape(view_of(a->container_id), container, sizeof container);
+	if (profile_find_sandbox(call, a->container_id, ret, err) < 0)
+		return err->kind != ERR_NOT_FOUND
+		               ? -1
+		               : error_set(err, ERR_NOT_FOUND,
+		                           "there is no container '%s': call sandbox_initialize",
+		                           container);
+	(void)snprintf(base, CODE_SANDBOX_BASE_SIZE, ALONE);
+	if (a->workspace_id == NULL)
+		return 0;
+	(void)utf8_escape(view_of(a->workspace_id), workspace, sizeof workspace);
+	if (profile_find_sandbox(call, a->workspace_id, ret, err) == 0)
+		owner = profile_label(sandbox_row(*ret), "container");
+	else if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	if (owner == NULL || strcmp(owner, a->container_id) != 0)
+		return error_set(err, ERR_NOT_FOUND, "the container '%s' has no workspace '%s'",
+		                 container, workspace);
+	(void)snprintf(base, CODE_SANDBOX_BASE_SIZE, WORKSPACES "%s", a->workspace_id);
+	return 0;
+}
+
+int code_sandbox_start(struct mcp_call *call, const struct code_sandbox_args *a,
+                       profile_begin_fn *begin)
+{
+	char base[CODE_SANDBOX_BASE_SIZE];
+	struct profile_work *w;
+	struct sandbox *sandbox;
+	struct error err;
+
+	if (code_sandbox_find(call, a, &sandbox, base, &err) < 0)
+		return profile_refuse(call, &err);
+	w = profile_work_start(call, sandbox, begin, a);
+	(void)snprintf(w->base, sizeof w->base, "%s", base);
+	return 0;
+}
+
+static bool is_persistent(const struct sandbox_row *row)
+{
+	const char *mode = profile_label(row, "mode");
+
+	return mode != NULL && strcmp(mode, "persistent") == 0;
+}
+
+static void on_workspace(struct file_work *file, const struct files_reply *reply)
+{
+	struct profile_work *w = container_of(file, struct profile_work, file);
+	const struct code_sandbox_args *a = w->args;
+	const struct sandbox_row *row = sandbox_row(file->work.sandbox);
+	const char *container = profile_label(row, "container");
+	char note[PROFILE_IMAGE_NOTE_SIZE];
+	json_t *object = json_obj();
+
+	(void)reply;
+	json_set(object, "success", json_true());
+	json_set(object, "container_id", json_str(container != NULL ? container : row->spec.id));
+	json_set(object, "workspace_id", container != NULL ? json_str(row->name) : json_null());
+	json_set(object, "workspace_path", json_str(w->base));
+	json_set(object, "mode", json_str(container != NULL ? "persistent" : "standalone"));
+	if (container == NULL)
+		json_set(object, "message",
+		         json_format("The sandbox is ready.%s",
+		                     profile_image_note(file->work.call, a->image, note)));
+	profile_answer(w, object);
+}
+
+static void begin_workspace(struct profile_work *w)
+{
+	w->file.path = w->base;
+	file_work_make_directory(&w->file, w->base, on_workspace);
+}
+
+/* Persistent containers have the usual image. */
+static int create_workspace(struct mcp_call *call, struct sandbox **ret,
+                            char base[CODE_SANDBOX_BASE_SIZE], struct error *err)
+{
+	struct sandbox_options options = profile_options(call);
+	char labels[128] = "", name[32];
+	struct sandbox *container;
+	uint64_t number;
+
+	options.name = CONTAINER_NAME;
+	options.labels = "profile=code-sandbox\0mode=persistent\0";
+	if (profile_set_image(call, IMAGE, IMAGE, &options.spec, err) < 0 ||
+	    profile_get_sandbox(call, &options, &container, err) < 0)
+		return -1;
+	if (getrandom(&number, sizeof number, 0) != sizeof number)
+		return error_sys(err, "get a random number");
+	(void)snprintf(name, sizeof name, "ws-%016" PRIx64, number);
+	(void)snprintf(labels, sizeof labels - 1, "profile=code-sandbox%ccontainer=%s", '\0',
+	               sandbox_row(container)->spec.id);
+	(void)snprintf(base, CODE_SANDBOX_BASE_SIZE, WORKSPACES "%s", name);
+	options.name = name;
+	options.labels = labels;
+	return profile_get_sandbox(call, &options, ret, err);
+}
+
+static int create_alone(struct mcp_call *call, const char *image, struct sandbox **ret,
+                        char base[CODE_SANDBOX_BASE_SIZE], struct error *err)
+{
+	const struct tools_context *context = mcp_call_app(call);
+	struct sandbox_options options = profile_options(call);
+
+	(void)snprintf(base, CODE_SANDBOX_BASE_SIZE, ALONE);
+	options.labels = "profile=code-sandbox\0mode=standalone\0";
+	options.temporary = true;
+	return tools_check_manager(context, err) < 0 ||
+	                       profile_set_image(call, image, IMAGE, &options.spec, err) < 0
+	               ? -1
+	               : sandbox_create(context->manager, &options, ret, err);
+}
+
+static int sandbox_initialize(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct tools_context *context = mcp_call_app(call);
+	const struct code_sandbox_args *a = args;
+	const bool alone = !a->use_persistent || context->no_persistent;
+	char base[CODE_SANDBOX_BASE_SIZE];
+	struct sandbox *sandbox = NULL;
+	struct profile_work *w;
+	int created;
+
+	created = alone ? create_alone(call, a->image, &sandbox, base, err)
+	                : create_workspace(call, &sandbox, base, err);
+	if (created < 0)
+		return profile_refuse(call, err);
+	w = profile_work_start(call, sandbox, begin_workspace, a);
+	(void)snprintf(w->base, sizeof w->base, "%s", base);
+	return 0;
+}
+
+static int clean_workspace(struct mcp_call *call, const void *args, struct error *err)
+{
+	char base[CODE_SANDBOX_BASE_SIZE];
+	struct sandbox *sandbox;
+
+	if (code_sandbox_find(call, args, &sandbox, base, err) < 0)
+		return profile_refuse(call, err);
+	end_work_start_in(call, sandbox, sandbox_reset, NULL,
+	                  profile_result(true, "message",
+	                                 "The workspace is empty, and its programs have ended"));
+	return 0;
+}
+
+static int sandbox_stop(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct code_sandbox_args *a = args;
+	char base[CODE_SANDBOX_BASE_SIZE];
+	struct sandbox *sandbox;
+
+	if (code_sandbox_find(call, a, &sandbox, base, err) < 0)
+		return profile_refuse(call, err);
+	if (a->is_persistent || is_persistent(sandbox_row(sandbox)))
+		mcp_respond_content(
+		        call, NULL,
+		        profile_result(true, "message", "The container is persistent and is kept"));
+	else
+		end_work_start_in(
+		        call, sandbox, sandbox_delete, NULL,
+		        profile_result(true, "message", "The container was stopped and removed"));
+	return 0;
+}
+
+/* --- the records ------------------------------------------------------------------------- */
+
+#define A struct code_sandbox_args
+static const struct param initialize_params[] = {
+	ARG(A, image, STRING, "The image that programs come from, in standalone mode.", .max = 255,
+	    .fallback.text = IMAGE),
+	ARG(A, use_persistent, BOOL,
+	    "A workspace of the container that stays; false: a sandbox of its own.",
+	    .fallback.boolean = true),
+	{ 0 },
+};
+static const struct param clean_params[] = {
+	CODE_SANDBOX_CONTAINER,
+	PROFILE_ID(A, workspace_id, .required = true),
+	{ 0 },
+};
+static const struct param stop_params[] = {
+	CODE_SANDBOX_CONTAINER,
+	ARG(A, is_persistent, BOOL, "A persistent container is kept."),
+	{ 0 },
+};
+#undef A
+
+#define TOOL(name_, params_, hints_, help_)                                                        \
+	static const struct mcp_tool record_##name_ = { .name = #name_,                            \
+		                                        .help = help_,                             \
+		                                        .hints = hints_,                           \
+		                                        .scope = MCP_SCOPE_RUN,                    \
+		                                        .params = params_,                         \
+		                                        .args_size = sizeof(                       \
+		                                                struct code_sandbox_args),         \
+		                                        .call = name_ }
+
+TOOL(sandbox_initialize, initialize_params, 0,
+     "Get a workspace to run commands in. Answers the ids that the other tools take.");
+TOOL(clean_workspace, clean_params, MCP_DESTRUCTIVE,
+     "Remove all files of a workspace and end its programs.");
+TOOL(sandbox_stop, stop_params, MCP_DESTRUCTIVE,
+     "Stop a container and remove it; a persistent one is kept.");
+#undef TOOL
+
+static const struct mcp_tool *const tools[] = {
+	&record_sandbox_initialize, &code_sandbox_exec,
+	&code_sandbox_write,        &code_sandbox_copy_file,
+	&code_sandbox_copy_project, &code_sandbox_copy_out,
+	&record_clean_workspace,    &record_sandbox_stop,
+	&code_sandbox_logs,         NULL,
+};
+
+static const struct profile_setting settings[] = { { "gpu", NULL, "auto" }, { 0 } };
+
+const struct profile profile_code_sandbox = {
+	.name = "code-sandbox",
+	.server = "code-sandbox-mcp",
+	.title = "code-sandbox-mcp",
+	.help = "Runs commands in isolated workspaces.",
+	.instructions = "Call sandbox_initialize first, and pass its container_id and workspace_id "
+	                "to the other tools. Relative paths are below the workspace; there is no "
+	                "network. Files of the user's machine are copied with copy_file, "
+	                "copy_project and copy_file_from_sandbox.",
+	.tools = tools,
+	.settings = settings,
+	.memory = SPEC_MIB(256),
+	.cpu = 1000,
+	.respond_error = respond_error,
+};

@@ -1,0 +1,40 @@
+/* code_sandbox.h - the parts of the profile code-sandbox that its files share.
+ *
+ * In persistent mode a caller has one container, and each of its workspaces is a sandbox of its own
+ * behind the container's id, with the files below /app/workspaces/ID: programs of one workspace
+ * have neither another's files nor its processes. User ids could separate workspaces within one
+ * sandbox, but a sandbox has one user id only where belljar runs without subordinate ids. */
+#pragma once
+#include "base/attr.h"
+#include "base/view.h"
+#include "mcp/param/param.h"
+#include "tools/profiles/internal.h"
+#include "tools/support/params.h"
+
+struct code_sandbox_args {
+	const char *container_id, *workspace_id, *image;
+	const char *file_name, *dest_dir, *dest_path;
+	const char *local_src_file, *local_src_dir, *container_src_path, *local_dest_path;
+	struct view file_contents;
+	struct param_strings commands;
+	bool use_persistent, is_persistent;
+};
+
+#define CODE_SANDBOX_CONTAINER                                                                     \
+	ARG_REQUIRED(struct code_sandbox_args, container_id, STRING, "From sandbox_initialize.",   \
+	             .min = 1, .max = PROFILE_ID_MAX)
+#define CODE_SANDBOX_WORKSPACE                                                                     \
+	PROFILE_ID(struct code_sandbox_args, workspace_id, .more = "From sandbox_initialize.")
+
+enum { CODE_SANDBOX_BASE_SIZE = 128 };
+
+/* Finds the sandbox that the ids name, and writes the directory that relative paths are below. */
+MUST_CHECK int code_sandbox_find(const struct mcp_call *call, const struct code_sandbox_args *a,
+                                 struct sandbox **ret, char base[CODE_SANDBOX_BASE_SIZE],
+                                 struct error *err);
+/* Continues with begin() in that sandbox, or answers with the error. */
+int code_sandbox_start(struct mcp_call *call, const struct code_sandbox_args *a,
+                       profile_begin_fn *begin);
+
+extern const struct mcp_tool code_sandbox_write, code_sandbox_copy_file, code_sandbox_copy_project,
+        code_sandbox_copy_out, code_sandbox_exec, code_sandbox_logs;

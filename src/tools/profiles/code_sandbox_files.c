@@ -1,0 +1,226 @@
+/* code_sandbox_files.c - the file tools of the profile code-sandbox. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "sandbox/copy/copy.h"
+#include "tools/files/copy_work.h"
+#include "tools/profiles/code_sandbox.h"
+
+/* --- write_file_sandbox ------------------------------------------------------------------ */
+
+static void on_written(struct file_work *file, const struct files_reply *reply)
+{
+	struct profile_work *w = container_of(file, struct profile_work, file);
+	json_t *object = json_obj();
+
+	(void)reply;
+	file_report_change(&file->work, file->path, false);
+	json_set(object, "success", json_true());
+	json_set(object, "file_path", json_str(file->path));
+	profile_answer(w, object);
+}
+
+/* The name is below dest_dir, which is below the workspace. */
+static void begin_write(struct profile_work *w)
+{
+	const struct code_sandbox_args *a = w->args;
+	AUTO_FREE char *directory = NULL;
+	struct error err;
+
+	w->file.is_for_file = true;
+	if (profile_resolve(w->base, a->dest_dir != NULL ? a->dest_dir : ".", &directory, &err) <
+	            0 ||
+	    profile_set_path(w, a->dest_dir != NULL ? directory : w->base, a->file_name, &err) < 0)
+		work_fail(&w->file.work, &err);
+	else
+		file_work_write(&w->file, w->file.path, a->file_contents, on_written);
+}
+
+static int write_file(struct mcp_call *call, const void *args, struct error *err)
+{
+	(void)err;
+	return code_sandbox_start(call, args, begin_write);
+}
+
+/* --- copies ------------------------------------------------------------------------------ */
+
+static json_t *describe_copy(const char *key, const char *target, const char *summary)
+{
+	json_t *object = json_obj();
+
+	json_set(object, "success", json_true());
+	json_set(object, key, json_str(target));
+	json_set(object, "message", json_str(summary));
+	return object;
+}
+
+static json_t *describe_file(const char *target, uint64_t bytes, const char *summary)
+{
+	(void)bytes;
+	return describe_copy("file_path", target, summary);
+}
+
+static json_t *describe_project(const char *target, uint64_t bytes, const char *summary)
+{
+	(void)bytes;
+	return describe_copy("dest_dir", target, summary);
+}
+
+static json_t *describe_local(const char *target, uint64_t bytes, const char *summary)
+{
+	json_t *object = describe_copy("local_path", target, summary);
+
+	json_set(object, "file_size", json_int((json_int_t)bytes));
+	return object;
+}
+
+static const char *last_name_of(char *path)
+{
+	size_t len = strlen(path);
+
+	while (len > 1 && path[len - 1] == '/')
+		path[--len] = '\0';
+	return copy_last_name(path);
+}
+
+/* Copies `local` to `inside`, which is below the workspace; NULL: to the workspace itself, under
+ * the same name. */
+static int copy_into(struct mcp_call *call, const struct code_sandbox_args *a, const char *local,
+                     const char *inside, json_t *(*answer)(const char *, uint64_t, const char *))
+{
+	AUTO_FREE char *name = mem_dup(local), *target = NULL;
+	char base[CODE_SANDBOX_BASE_SIZE];
+	struct sandbox *sandbox;
+	struct error err;
+
+	if (code_sandbox_find(call, a, &sandbox, base, &err) < 0 ||
+	    profile_resolve(base, inside != NULL ? inside : last_name_of(name), &target, &err) <
+	            0 ||
+	    copy_work_start_in(
+	            call, sandbox,
+	            &(struct copy_work_options){
+	                    .host = local, .inside = target, .overwrite = true, .answer = answer },
+	            &err) < 0)
+		return profile_refuse(call, &err);
+	return 0;
+}
+
+static int copy_file(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct code_sandbox_args *a = args;
+
+	(void)err;
+	return copy_into(call, a, a->local_src_file, a->dest_path, describe_file);
+}
+
+static int copy_project(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct code_sandbox_args *a = args;
+
+	(void)err;
+	return copy_into(call, a, a->local_src_dir, a->dest_dir, describe_project);
+}
+
+static int copy_out(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct code_sandbox_args *a = args;
+	AUTO_FREE char *source = NULL, *name = NULL;
+	char base[CODE_SANDBOX_BASE_SIZE];
+	struct sandbox *sandbox;
+
+	if (code_sandbox_find(call, a, &sandbox, base, err) < 0 ||
+	    profile_resolve(base, a->container_src_path, &source, err) < 0)
+		return profile_refuse(call, err);
+	name = mem_dup(source);
+	if (copy_work_start_in(call, sandbox,
+	                       &(struct copy_work_options){ .is_out = true,
+	                                                    .host = a->local_dest_path != NULL
+	                                                                    ? a->local_dest_path
+	                                                                    : last_name_of(name),
+	                                                    .inside = source,
+	                                                    .overwrite = true,
+	                                                    .answer = describe_local },
+	                       err) < 0)
+		return profile_refuse(call, err);
+	return 0;
+}
+
+/* --- the records ------------------------------------------------------------------------- */
+
+#define A struct code_sandbox_args
+static const struct param write_params[] = {
+	CODE_SANDBOX_CONTAINER,
+	PROFILE_PATH(A, file_name, "", .required = true),
+	PROFILE_TEXT(A, file_contents, "", .required = true),
+	CODE_SANDBOX_WORKSPACE,
+	PROFILE_PATH(A, dest_dir, "Below the workspace."),
+	{ 0 },
+};
+static const struct param copy_file_params[] = {
+	CODE_SANDBOX_CONTAINER,
+	PROFILE_PATH(A, local_src_file, "A file of the host.", .required = true),
+	CODE_SANDBOX_WORKSPACE,
+	PROFILE_PATH(A, dest_path, "Below the workspace; without it, under the same name."),
+	{ 0 },
+};
+static const struct param copy_project_params[] = {
+	CODE_SANDBOX_CONTAINER,
+	PROFILE_PATH(A, local_src_dir, "A directory of the host.", .required = true),
+	CODE_SANDBOX_WORKSPACE,
+	PROFILE_PATH(A, dest_dir, "Below the workspace; without it, under the same name."),
+	{ 0 },
+};
+static const struct param copy_out_params[] = {
+	CODE_SANDBOX_CONTAINER,
+	PROFILE_PATH(A, container_src_path, "Below the workspace.", .required = true),
+	CODE_SANDBOX_WORKSPACE,
+	PROFILE_PATH(A, local_dest_path, "A path of the host."),
+	{ 0 },
+};
+#undef A
+
+const struct mcp_tool code_sandbox_write = {
+	.name = "write_file_sandbox",
+	.help = "Write a file in a workspace. Missing directories are created.",
+	.hints = MCP_DESTRUCTIVE,
+	.scope = MCP_SCOPE_FILES,
+	.params = write_params,
+	.args_size = sizeof(struct code_sandbox_args),
+	.call = write_file,
+};
+const struct mcp_tool code_sandbox_copy_file = {
+	.name = "copy_file",
+	.help = "Copy a file of the host into a workspace.",
+	.more = "The host's path must be below a directory of --allow-path, or a root of the "
+	        "client.",
+	.hints = MCP_DESTRUCTIVE,
+	.scope = MCP_SCOPE_ADMIN,
+	.params = copy_file_params,
+	.args_size = sizeof(struct code_sandbox_args),
+	.call = copy_file,
+};
+const struct mcp_tool code_sandbox_copy_project = {
+	.name = "copy_project",
+	.help = "Copy a directory of the host into a workspace.",
+	.more = "The host's path must be below a directory of --allow-path, or a root of the "
+	        "client.",
+	.hints = MCP_DESTRUCTIVE,
+	.scope = MCP_SCOPE_ADMIN,
+	.params = copy_project_params,
+	.args_size = sizeof(struct code_sandbox_args),
+	.call = copy_project,
+};
+const struct mcp_tool code_sandbox_copy_out = {
+	.name = "copy_file_from_sandbox",
+	.help = "Copy a file of a workspace to the host.",
+	.more = "The host's path must be below a directory of --allow-path, or a root of the "
+	        "client.",
+	.hints = MCP_DESTRUCTIVE,
+	.scope = MCP_SCOPE_ADMIN,
+	.params = copy_out_params,
+	.args_size = sizeof(struct code_sandbox_args),
+	.call = copy_out,
+};

@@ -1,0 +1,352 @@
+/* profile_work.c - the calls of profiles: see internal.h. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/text/utf8.h"
+#include "mcp/content.h"
+#include "sandbox/manager.h"
+#include "tools/catalogue.h"
+#include "tools/profiles/internal.h"
+#include "tools/support/work.h"
+
+enum {
+	SHOWN = 160,
+	SIGNALLED = 128,              /* shells add the number of the signal */
+	STRUCTURED_MAX = 1024 * 1024, /* bytes of an answer that is sent in both forms */
+};
+
+/* --- answers ----------------------------------------------------------------------------- */
+
+static json_t *text_block(struct view text)
+{
+	json_t *content = json_list();
+
+	json_push(content, mcp_text_view(text));
+	return content;
+}
+
+/* A long answer is sent once, as text: clients of the profiles read the text, and a message has a
+ * largest size. */
+void profile_answer(struct profile_work *w, json_t *object)
+{
+	size_t len;
+	AUTO_FREE char *text = json_write(object, &len);
+
+	if (len > STRUCTURED_MAX) {
+		json_decref(object);
+		object = NULL;
+	}
+	work_answer(&w->file.work, text_block((struct view){ text, len }), object);
+}
+
+void profile_answer_text(struct profile_work *w, struct view text)
+{
+	work_answer(&w->file.work, text_block(text), NULL);
+}
+
+void profile_respond_text(struct mcp_call *call, const char *fmt, ...)
+{
+	char shown[1024];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(shown, sizeof shown, fmt, args);
+	va_end(args);
+	mcp_respond_content(call, text_block(view_of(shown)), NULL);
+}
+
+int profile_refuse(struct mcp_call *call, const struct error *err)
+{
+	tools_respond_error(call, err);
+	return 0;
+}
+
+json_t *profile_result(bool success, const char *key, const char *fmt, ...)
+{
+	json_t *object = json_obj();
+	char text[1024];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	json_set(object, "success", json_boolean(success));
+	json_set(object, key, json_str(text));
+	return object;
+}
+
+/* --- runs -------------------------------------------------------------------------------- */
+
+/* Appends the kept bytes of a stream, with a line in place of those that are missing. */
+static void add_stream(const struct process_stream *stream, struct buf *out)
+{
+	struct error full;
+
+	(void)!buf_add(out, stream->head, &full);
+	if (stream->left_out != 0)
+		(void)!buf_printf(out, &full, "\n[belljar: %" PRIu64 " bytes left out%s%s]\n",
+		                  stream->left_out, stream->file != NULL ? "; all of them: " : "",
+		                  stream->file != NULL ? stream->file : "");
+	(void)!buf_add(out, stream->tail, &full);
+}
+
+static void on_run_end(void *ctx)
+{
+	struct profile_work *w = ctx;
+	const struct process_stream out = process_stream(w->step.process, false);
+	const struct process_stream errors = process_stream(w->step.process, true);
+	AUTO_BUF struct buf out_text, error_text;
+	struct process_state state;
+	struct error full;
+
+	buf_init(&out_text, PROFILE_OUTPUT_MAX + SHOWN);
+	buf_init(&error_text, PROFILE_OUTPUT_MAX + SHOWN + sizeof state.end.note + SHOWN);
+	process_state(w->step.process, &state);
+	if (state.phase == PROCESS_FAILED && out.total == 0 && errors.total == 0) {
+		work_fail(&w->file.work, state.why);
+		return;
+	}
+	add_stream(&out, &out_text);
+	add_stream(&errors, &error_text);
+	if (state.phase == PROCESS_FAILED)
+		(void)!buf_printf(&error_text, &full, "[belljar: %s]\n", state.why->msg);
+	else if (state.end.note[0] != '\0')
+		(void)!buf_printf(&error_text, &full, "[belljar: %s]\n", state.end.note);
+	w->ran(w, &(struct profile_run){ .exit_code = state.phase == PROCESS_FAILED ? 1
+	                                              : state.end.signal != 0
+	                                                      ? SIGNALLED + state.end.signal
+	                                                      : state.end.code,
+	                                 .timed_out = state.end.timed_out,
+	                                 .out = buf_view(&out_text),
+	                                 .errors = buf_view(&error_text),
+	                                 .elapsed_ms = state.elapsed_ms });
+}
+
+void profile_run(struct profile_work *w, const struct process_options *options, profile_ran_fn *ran)
+{
+	struct process_options limited = *options;
+	struct error err;
+
+	limited.output_max = PROFILE_OUTPUT_MAX;
+	w->ran = ran;
+	if (run_step_start(&w->step, &w->file.work, &limited, on_run_end, w, &err) < 0)
+		work_fail(&w->file.work, &err);
+}
+
+/* --- the work ---------------------------------------------------------------------------- */
+
+static struct profile_work *profile_work_of(struct work *work)
+{
+	return container_of(work, struct profile_work, file.work);
+}
+
+static int begin_work(struct work *work, struct error *err)
+{
+	struct profile_work *w = profile_work_of(work);
+
+	(void)err;
+	w->begin(w);
+	return 0;
+}
+
+static void free_work(struct work *work)
+{
+	struct profile_work *w = profile_work_of(work);
+
+	file_work_done(work);
+	run_step_done(&w->step);
+	module_help_done(&w->help);
+	package_step_done(&w->packages);
+	free(w->words);
+	code_dir_remove(&w->code, work->sandbox);
+	json_decref(w->answer);
+	json_decref(w->extra);
+	free(w->path);
+}
+
+static const struct work_callbacks callbacks = { begin_work, file_work_cancel, free_work };
+
+struct profile_work *profile_work_start(struct mcp_call *call, struct sandbox *sandbox,
+                                        profile_begin_fn *begin, const void *args)
+{
+	struct work *work = work_start_in(call, sizeof(struct profile_work), &callbacks, sandbox);
+	struct profile_work *w = profile_work_of(work);
+
+	w->begin = begin;
+	w->args = args;
+	w->file.path = "";
+	return w;
+}
+
+/* --- paths ------------------------------------------------------------------------------- */
+
+/* Whether the path, read part by part, ever goes above its start. */
+static bool climbs(const char *path)
+{
+	long depth = 0;
+
+	while (*path != '\0') {
+		size_t len = strcspn(path, "/");
+
+		if (len == 2 && path[0] == '.' && path[1] == '.')
+			depth--;
+		else if (len != 0 && !(len == 1 && path[0] == '.'))
+			depth++;
+		if (depth < 0)
+			return true;
+		path += len + (path[len] == '/');
+	}
+	return false;
+}
+
+int profile_resolve(const char *base, const char *path, char **ret, struct error *err)
+{
+	char shown[SHOWN];
+
+	if (work_check_path(path, err) < 0)
+		return -1;
+	if (climbs(path))
+		return error_set(err, ERR_INVALID,
+		                 "'%s' leads out of %s, and is not used: name a path below it",
+		                 utf8_escape(view_of(path), shown, sizeof shown),
+		                 path[0] == '/' ? "the sandbox" : base);
+	*ret = path[0] == '/' ? mem_dup(path) : mem_format("%s/%s", base, path);
+	return 0;
+}
+
+int profile_set_path(struct profile_work *w, const char *base, const char *path, struct error *err)
+{
+	free(TAKE_PTR(w->path));
+	if (profile_resolve(base, path, &w->path, err) < 0)
+		return -1;
+	w->file.path = w->path;
+	return 0;
+}
+
+int profile_split(struct profile_work *w, const char *text, struct param_strings *ret,
+                  struct error *err)
+{
+	char *save = NULL;
+
+	free(w->words);
+	w->words = mem_dup(text);
+	*ret = (struct param_strings){ .items = w->items };
+	for (char *word = strtok_r(w->words, " \t\r\n", &save); word != NULL;
+	     word = strtok_r(NULL, " \t\r\n", &save)) {
+		if (ret->count == PROFILE_WORDS_MAX)
+			return error_set(err, ERR_LIMIT, "at most %d packages at a time",
+			                 PROFILE_WORDS_MAX);
+		w->items[ret->count++] = word;
+	}
+	return 0;
+}
+
+/* --- reading ----------------------------------------------------------------------------- */
+
+static void on_read(struct file_work *file, const struct files_reply *reply)
+{
+	struct profile_work *w = container_of(file, struct profile_work, file);
+	char shown[SHOWN];
+
+	if ((reply->done.flags & WIRE_DONE_MORE) != 0 && reply->bytes.len >= PROFILE_TEXT_MAX)
+		file_work_fail(file, ERR_LIMIT,
+		               "'%s' has more than %d MiB, which no answer holds: read a part of "
+		               "it with a command",
+		               utf8_escape(view_of(file->path), shown, sizeof shown),
+		               PROFILE_TEXT_MAX >> 20);
+	else
+		w->read(file, reply);
+}
+
+void profile_read_lines(struct profile_work *w, uint64_t from, uint64_t count, file_work_fn *next)
+{
+	w->file.is_for_file = true;
+	w->read = next;
+	file_work_read(&w->file, WIRE_UNIT_LINES, from, count, PROFILE_TEXT_MAX, on_read);
+}
+
+void profile_read(struct profile_work *w, file_work_fn *next)
+{
+	w->file.is_for_file = true;
+	w->read = next;
+	file_work_read(&w->file, WIRE_UNIT_BYTES, 0, PROFILE_TEXT_MAX + 1, PROFILE_TEXT_MAX,
+	               on_read);
+}
+
+/* --- sandboxes --------------------------------------------------------------------------- */
+
+struct sandbox_options profile_options(const struct mcp_call *call)
+{
+	return tools_sandbox_options(mcp_call_app(call), mcp_call_owner(call));
+}
+
+int profile_find_sandbox(const struct mcp_call *call, const char *id, struct sandbox **ret,
+                         struct error *err)
+{
+	const struct tools_context *context = mcp_call_app(call);
+
+	if (tools_check_manager(context, err) < 0)
+		return -1;
+	return sandbox_find(context->manager, mcp_call_owner(call), id, ret, err);
+}
+
+int profile_get_sandbox(const struct mcp_call *call, const struct sandbox_options *options,
+                        struct sandbox **ret, struct error *err)
+{
+	const struct tools_context *context = mcp_call_app(call);
+
+	if (profile_find_sandbox(call, options->name, ret, err) == 0)
+		return 0;
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	return sandbox_create(context->manager, options, ret, err);
+}
+
+const char *profile_label(const struct sandbox_row *row, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *label = row->labels; *label != '\0'; label += strlen(label) + 1)
+		if (strncmp(label, name, len) == 0 && label[len] == '=')
+			return label + len + 1;
+	return NULL;
+}
+
+int profile_set_image(const struct mcp_call *call, const char *image, const char *usual,
+                      struct spec *spec, struct error *err)
+{
+	const struct tools_context *context = mcp_call_app(call);
+	char shown[SHOWN];
+
+	if (!context->has_images || (strcmp(image, usual) == 0 && spec->image[0] != '\0'))
+		return 0;
+	if (!spec_is_image(image))
+		return error_set(err, ERR_INVALID,
+		                 "'%s' is not the name of an image, such as python:3",
+		                 utf8_escape(view_of(image), shown, sizeof shown));
+	(void)snprintf(spec->image, sizeof spec->image, "%s", image);
+	return 0;
+}
+
+const char *profile_image_note(const struct mcp_call *call, const char *image,
+                               char out[PROFILE_IMAGE_NOTE_SIZE])
+{
+	const struct tools_context *context = mcp_call_app(call);
+	char shown[SHOWN];
+
+	out[0] = '\0';
+	if (context->has_images)
+		return out;
+	(void)snprintf(out, PROFILE_IMAGE_NOTE_SIZE,
+	               " The %s engine does not have the image '%s': programs come from the "
+	               "machine that the server runs on.",
+	               context->engine, utf8_escape(view_of(image), shown, sizeof shown));
+	return out;
+}
