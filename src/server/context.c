@@ -5,7 +5,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "server/owner.h"
+#include "server/doctor/doctor.h"
+#include "server/network.h"
 #include "server/runtime.h"
 
 enum { TIMEOUT_MAX_S = 86400 };
@@ -64,15 +65,15 @@ static int choose_gpu(void *ctx, const char *which, uint64_t *ret, struct error 
 	return runtime_choose_gpu(context->runtime, which, ret, err);
 }
 
-static void notify_changed(void *ctx, const char *uri)
+static void notify_changed(void *ctx, const char *owner, const char *uri)
 {
 	const struct server_context *context = ctx;
 
 	if (context->mcp != NULL)
-		mcp_server_resource_updated(context->mcp, uri);
+		mcp_server_resource_updated(context->mcp, owner, uri);
 }
 
-static void notify_changed_below(void *ctx, const char *uri)
+static void notify_changed_below(void *ctx, const char *owner, const char *uri)
 {
 	const struct server_context *context = ctx;
 	char prefix[8192];
@@ -80,7 +81,7 @@ static void notify_changed_below(void *ctx, const char *uri)
 	if (context->mcp == NULL ||
 	    snprintf(prefix, sizeof prefix, "%s/", uri) >= (int)sizeof prefix)
 		return;
-	mcp_server_resources_updated(context->mcp, prefix);
+	mcp_server_resources_updated(context->mcp, owner, prefix);
 }
 
 /* A time that the operator gave is a ceiling, like a limit. */
@@ -99,8 +100,9 @@ void server_context_init(struct server_context *context, const struct options *o
 		.limit_count = fill_limits(context, options, NULL),
 		.started_ms = clock_now_ms(),
 		.engine = "native",
-		.owner = owner_local(),
 		.spec = spec_default(),
+		.has_memory_option = options->sources[OPTION_MEMORY] != OPTION_FROM_TABLE,
+		.has_cpu_option = options->sources[OPTION_CPU] != OPTION_FROM_TABLE,
 		.limits_max = spec_largest_limits(),
 		.idle_s = (uint32_t)options->idle_s,
 		.lifetime_s = (uint32_t)options->lifetime_s,
@@ -109,6 +111,7 @@ void server_context_init(struct server_context *context, const struct options *o
 		                                (uint64_t)options->lifetime_s),
 		.choose_gpu = choose_gpu,
 		.layers = get_layers,
+		.no_persistent = options->no_persistent,
 		.ctx = context,
 		.resource_changed = notify_changed,
 		.resources_below_changed = notify_changed_below,
@@ -131,23 +134,31 @@ int server_context_set_runtime(struct server_context *context, struct runtime *r
 		return -1;
 	context->tools.limits_max = runtime_ceilings(runtime)->max;
 	context->tools.allows_gpus = runtime_allows_gpus(runtime);
+	context->tools.engine = runtime_engine(runtime);
+	context->tools.has_images = runtime_has_images(runtime);
+	if (runtime_network(runtime) != NULL) {
+		context->tools.network = options->network;
+		context->tools.ceiling = &runtime_network(runtime)->ceiling;
+		context->tools.pip_index = runtime_network(runtime)->pip_index;
+		context->tools.npm_registry = runtime_network(runtime)->npm_registry;
+	}
 	context->tools.manager = runtime_manager(runtime);
 	(void)fill_limits(context, options, runtime_ceilings(runtime));
 	return 0;
 }
 
-void server_context_set_layers(struct server_context *context, const struct spawner_report *report)
+void server_context_set_layers(struct server_context *context, const struct engine_report *report)
 {
-	size_t count = doctor_engine_layers(report, context->checks);
-
 	/* The quotas of an owner depend on the cgroups that the engine has found. */
 	(void)fill_limits(context, context->options, runtime_ceilings(context->runtime));
-	for (size_t i = 0; i < count; i++)
-		context->layers[i] = (struct tools_layer){
-			context->checks[i].name, check_status_words[context->checks[i].status],
-			context->checks[i].detail
-		};
-	context->layer_count = count;
+	for (size_t i = 0; i < report->count; i++) {
+		const struct engine_layer *layer = &report->layers[i];
+
+		context->layers[i] = (struct tools_layer){ layer->name,
+			                                   check_status_words[layer->status],
+			                                   layer->detail };
+	}
+	context->layer_count = report->count;
 }
 
 void server_context_set_unavailable(struct server_context *context, const struct error *why)

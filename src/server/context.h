@@ -4,11 +4,11 @@
  *   server_context_init -> server_context_set_runtime -> (the engine is ready)
  *   server_context_set_layers, or at any time server_context_set_unavailable */
 #pragma once
-#include "server/doctor/doctor.h"
+#include "engine/report.h"
 #include "server/options/options.h"
 #include "tools/catalogue.h"
 
-struct spawner_report;
+struct engine_report;
 struct runtime;
 
 /* Owns the texts and arrays that `tools` points to. */
@@ -17,8 +17,7 @@ struct server_context {
 	struct tools_context tools;
 	struct tools_limit limits[OPTION_COUNT];
 	char limit_names[OPTION_COUNT][OPTION_NAME_SIZE];
-	struct check checks[DOCTOR_CHECKS_MAX];
-	struct tools_layer layers[DOCTOR_CHECKS_MAX];
+	struct tools_layer layers[REPORT_LAYERS_MAX];
 	size_t layer_count;
 	struct runtime *runtime;
 	struct mcp_server *mcp; /* sends notifications about changed resources; may be NULL */
@@ -30,6 +29,7 @@ void server_context_init(struct server_context *context, const struct options *o
 /* From now on tools can create sandboxes. */
 MUST_CHECK int server_context_set_runtime(struct server_context *context, struct runtime *runtime,
                                           const struct options *options, struct error *err);
-void server_context_set_layers(struct server_context *context, const struct spawner_report *report);
+/* The report must outlive the context. */
+void server_context_set_layers(struct server_context *context, const struct engine_report *report);
 /* From now on every tool that needs a sandbox fails with *why. */
 void server_context_set_unavailable(struct server_context *context, const struct error *why);

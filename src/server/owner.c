@@ -11,3 +11,13 @@ const char *owner_local(void)
 		(void)snprintf(owner, sizeof owner, "uid:%u", getuid());
 	return owner;
 }
+
+const char *owner_choose(const char *user)
+{
+	static char owner[128];
+
+	if (user == NULL)
+		return owner_local();
+	(void)snprintf(owner, sizeof owner, "user:%s", user);
+	return owner;
+}

@@ -1,5 +1,6 @@
 #include "server/runtime.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -8,15 +9,18 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
+#include "egress/dial.h"
 #include "engine/native/cdi/cdi.h"
-#include "engine/native/native.h"
-#include "engine/native/spawner/spawner.h"
+#include "engine/remote/remote.h"
+#include "engine/report.h"
 #include "loop/loop.h"
 #include "sandbox/manager.h"
 #include "sandbox/registry/instances.h"
 #include "sandbox/share/share.h"
 #include "server/doctor/doctor.h"
 #include "server/gpu_env.h"
+#include "server/http/http_service.h"
+#include "server/network.h"
 #include "server/options/options.h"
 #include "server/owner.h"
 
@@ -26,8 +30,9 @@ struct runtime {
 	struct runtime_base base;
 	struct engine *engine;
 	struct manager *manager;
-	struct share *share; /* or NULL */
-	struct spawner_report report;
+	struct share *share;                /* or NULL */
+	struct dial *dial;                  /* or NULL */
+	const struct engine_report *report; /* NULL until `ready` */
 	runtime_ready_fn *ready;
 	void *ctx;
 	void (*lost)(void *ctx, const struct error *why);
@@ -49,6 +54,8 @@ static void free_base(struct runtime_base *base)
 	for (size_t i = 0; i < base->target_count; i++)
 		free(base->targets[i]);
 	(void)cdi_free(base->gpus);
+	dialer_stop(&base->dialer);
+	free(base->network);
 }
 
 void runtime_base_close(struct runtime_base *base)
@@ -69,7 +76,7 @@ static int connect_server(void *ctx, const char *instance, manager_connected_fn 
 {
 	const struct runtime *runtime = ctx;
 
-	return native_connect(runtime->engine, instance, done, done_ctx, err);
+	return remote_connect(runtime->engine, instance, done, done_ctx, err);
 }
 
 static void on_process_ended(void *ctx, const struct sandbox_row *row)
@@ -100,17 +107,17 @@ void runtime_on_lost(struct runtime *runtime, void (*fn)(void *ctx, const struct
 {
 	runtime->lost = fn;
 	runtime->lost_ctx = ctx;
-	native_on_lost(runtime->engine, on_lost, runtime);
+	remote_on_lost(runtime->engine, on_lost, runtime);
 }
 
-static void on_ready(void *ctx, const struct spawner_report *report, const struct error *why)
+static void on_ready(void *ctx, const struct engine_report *report, const struct error *why)
 {
 	struct runtime *runtime = ctx;
 	struct ceilings *ceilings = &runtime->base.ceilings;
 	struct error err;
 
-	runtime->report = *report;
-	if ((report->cgroup_limits & CGROUP_HAS_MEMORY) == 0) {
+	runtime->report = report;
+	if (!report->limits_memory) {
 		ceilings->owner_memory = ceilings->owner_memory_without_cgroup;
 		manager_set_memory_quota(runtime->manager, ceilings->owner_memory);
 	}
@@ -152,6 +159,7 @@ int runtime_new(struct loop *loop, struct runtime_base *base, const struct optio
 		.ctx = runtime,
 		.process_ended = on_process_ended,
 		.for_person = options->verb != FOR_SERVE,
+		.deletes_idle = http_service_is_wanted(options),
 		.process = process_limits(options),
 		.quota = { options->owner.sandboxes, options->owner.processes,
 		           base->ceilings.owner_memory, base->ceilings.owner_disk },
@@ -162,16 +170,21 @@ int runtime_new(struct loop *loop, struct runtime_base *base, const struct optio
 	runtime->base = *base;
 	runtime->ready = ready;
 	runtime->ctx = ctx;
-	runtime->engine = native_new(loop, base->socket, on_ready, runtime);
+	runtime->engine = remote_new(loop, base->socket,
+	                             base->engine == ENGINE_DOCKER ? "docker" : "native", on_ready,
+	                             runtime);
 	config.engine = runtime->engine;
+	if (runtime->base.dialer.socket >= 0)
+		runtime->dial = dial_new(loop, TAKE_FD(runtime->base.dialer.socket));
+	config.dial = runtime->dial;
+	config.ceiling = &runtime->base.network->ceiling;
 	if (manager_new(loop, &config, &runtime->manager, err) < 0) {
 		(void)runtime_free(runtime);
 		return -1;
 	}
 	if (base->listener >= 0)
-		runtime->share = share_new(
-		        loop, runtime->manager,
-		        &(struct share_config){ base->listener, base->user, owner_local() });
+		runtime->share = share_new(loop, runtime->manager,
+		                           &(struct share_config){ base->listener, base->user });
 	*ret = runtime;
 	return 0;
 }
@@ -189,10 +202,21 @@ struct runtime *runtime_free(struct runtime *runtime)
 	 * spawner's socket, which ends the spawner. */
 	(void)share_free(runtime->share);
 	(void)manager_free(runtime->manager);
+	(void)dial_free(runtime->dial);
 	runtime->engine->ops->free(runtime->engine);
 	free_base(&runtime->base);
 	free(runtime);
 	return NULL;
+}
+
+bool runtime_has_images(const struct runtime *runtime)
+{
+	return runtime->base.engine == ENGINE_DOCKER;
+}
+
+const char *runtime_engine(const struct runtime *runtime)
+{
+	return runtime->engine->ops->name;
 }
 
 struct manager *runtime_manager(struct runtime *runtime)
@@ -200,9 +224,9 @@ struct manager *runtime_manager(struct runtime *runtime)
 	return runtime->manager;
 }
 
-const struct spawner_report *runtime_report(const struct runtime *runtime)
+const struct engine_report *runtime_report(const struct runtime *runtime)
 {
-	return &runtime->report;
+	return runtime->report;
 }
 
 const struct ceilings *runtime_ceilings(const struct runtime *runtime)
@@ -237,11 +261,18 @@ int runtime_choose_gpu(const struct runtime *runtime, const char *which, uint64_
 	return 0;
 }
 
+const struct network *runtime_network(const struct runtime *runtime)
+{
+	return runtime->dial != NULL ? runtime->base.network : NULL;
+}
+
 int runtime_default_spec(const struct runtime *runtime, const struct options *options,
                          struct spec *ret, struct error *err)
 {
 	*ret = spec_default();
 	ret->limits = runtime->base.ceilings.initial;
 	ret->syscalls = options->calls;
+	if (options->image != NULL && runtime_has_images(runtime))
+		(void)snprintf(ret->image, sizeof ret->image, "%s", options->image);
 	return runtime_choose_gpu(runtime, options->gpu, &ret->gpus, err);
 }

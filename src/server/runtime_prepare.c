@@ -29,8 +29,10 @@
 #include "server/machine.h"
 #include "server/options/options.h"
 #include "server/runtime.h"
+#include "server/runtime_docker.h"
+#include "server/runtime_prepare.h"
 
-enum { GPU_DIRECTORIES_MAX = 8, FILES_LEAST = 128 };
+enum { FILES_LEAST = 128 };
 
 static int find_default_state_dir(char out[PATH_MAX], struct error *err)
 {
@@ -60,6 +62,11 @@ int runtime_find_state_dir(const struct options *options, char out[PATH_MAX], st
 
 	if (given == NULL)
 		return find_default_state_dir(out, err);
+	if (given[0] == '~' && (given[1] == '/' || given[1] == '\0'))
+		return error_set(err, ERR_INVALID,
+		                 "--state-dir '%s': the home directory is not known: set HOME, or "
+		                 "give the whole path",
+		                 given);
 	if (given[0] != '/' && getcwd(here, sizeof here) == NULL)
 		return error_sys(err, "--state-dir '%s': the current directory", given);
 	n = snprintf(out, PATH_MAX, "%s%s%s", here, given[0] != '/' ? "/" : "", given);
@@ -266,62 +273,16 @@ static int add_shared_dirs(const struct options *options, struct runtime_base *b
 	return options->mounts != NULL ? add_listed_dirs(base, sources, options->mounts, err) : 0;
 }
 
-/* A description that cannot be used is logged; the server starts without that device. */
-static int read_gpus(const struct options *options, struct runtime_base *base, struct error *err)
-{
-	AUTO_FREE char *copy = mem_dup(options->cdi_dirs);
-	const char *directories[GPU_DIRECTORIES_MAX + 1] = { NULL };
-	char *save = NULL;
-	size_t count = 0;
-
-	for (char *dir = strtok_r(copy, ":", &save); dir != NULL;
-	     dir = strtok_r(NULL, ":", &save)) {
-		if (count == GPU_DIRECTORIES_MAX)
-			return error_set(err, ERR_LIMIT,
-			                 "cdi-dirs: at most %d directories are allowed",
-			                 GPU_DIRECTORIES_MAX);
-		directories[count++] = dir;
-	}
-	if (cdi_read(directories, &base->gpus, err) < 0)
-		return error_wrap(err, "cdi-dirs");
-	if (base->gpus->problems != NULL)
-		log_warning("graphics processors: %s", base->gpus->problems);
-	return 0;
-}
-
-/* Sets the devices that a sandbox may have. A command in a terminal is the operator's own, and may
- * use all of them. */
-static int find_gpus_max(const struct options *options, struct runtime_base *base,
-                         struct error *err)
-{
-	const char *which = options->gpu_max != NULL ? options->gpu_max : options->gpu;
-	uint64_t initial;
-
-	base->gpus_max = UINT64_MAX;
-	if (options->verb != FOR_SERVE || strcmp(which, "auto") == 0)
-		return 0;
-	if (cdi_select(base->gpus, which, &base->gpus_max, err) < 0)
-		return options->gpu_max != NULL ? error_wrap(err, "gpu-max") : -1;
-	if (cdi_select(base->gpus, options->gpu, &initial, err) < 0)
-		return -1;
-	if ((initial & ~base->gpus_max) != 0)
-		return error_set(err, ERR_INVALID,
-		                 "gpu-max is '%s', which is less than gpu, which is '%s': raise "
-		                 "gpu-max or lower gpu",
-		                 which, options->gpu);
-	return 0;
-}
-
 /* --- the spawner --- */
 
-static bool is_alive(void *ctx, const char *instance)
+bool runtime_is_alive(void *ctx, const char *instance)
 {
 	const struct runtime_base *base = ctx;
 
 	return strcmp(instance, base->instance) == 0 || instance_is_alive(base->servers, instance);
 }
 
-static int connect_server(void *ctx, const char *instance, struct error *err)
+int runtime_connect_server(void *ctx, const char *instance, struct error *err)
 {
 	const struct runtime_base *base = ctx;
 
@@ -351,8 +312,8 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 		.memory_sum = base->ceilings.owner_memory_without_cgroup,
 		.instance_lock = base->lock,
 		.instances = base->servers,
-		.is_alive = is_alive,
-		.connect = connect_server,
+		.is_alive = runtime_is_alive,
+		.connect = runtime_connect_server,
 		.ctx = base,
 	};
 
@@ -413,12 +374,16 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 	struct spec_limits machine;
 	int r;
 
-	*ret = (struct runtime_base){
-		.servers = -1, .lock = -1, .socket = -1, .listener = -1, .user = geteuid()
-	};
+	*ret = (struct runtime_base){ .servers = -1,
+		                      .lock = -1,
+		                      .socket = -1,
+		                      .listener = -1,
+		                      .user = geteuid(),
+		                      .dialer.socket = -1 };
 	if (raise_file_limit(err) < 0)
 		return -1;
-	if (!options->no_cgroups)
+	ret->engine = runtime_choose_engine(options);
+	if (!options->no_cgroups && ret->engine == ENGINE_NATIVE)
 		(void)delegation_request(NULL);
 	if (prepare_state_dir(options, ret, err) < 0 || join_servers(ret, err) < 0) {
 		ids_taken_done(&ret->taken);
@@ -431,11 +396,14 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 	fit_open_files(&ret->ceilings.initial);
 	r = add_shared_dirs(options, ret, sources, err);
 	if (r == 0)
-		r = read_gpus(options, ret, err);
+		r = runtime_read_gpus(options, ret, err);
 	if (r == 0)
-		r = find_gpus_max(options, ret, err);
+		r = runtime_find_gpus_max(options, ret, err);
 	if (r == 0)
-		r = start_spawner(options, ret, sources, err);
+		r = runtime_start_dialer(options, ret, err);
+	if (r == 0)
+		r = (ret->engine == ENGINE_DOCKER ? runtime_start_broker
+		                                  : start_spawner)(options, ret, sources, err);
 	if (r == 0 && options->verb == FOR_SERVE)
 		listen_for_guests(ret);
 	for (size_t i = 0; i < ret->target_count; i++)
@@ -443,6 +411,8 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 	ids_taken_done(&ret->taken); /* the spawner has a copy */
 	if (r < 0) {
 		ret->gpus = cdi_free(ret->gpus);
+		dialer_stop(&ret->dialer);
+		free(ret->network);
 		instance_remove(ret->servers, ret->instance);
 		(void)close(ret->lock);
 		(void)close(ret->servers);

@@ -2,13 +2,10 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "loop/loop.h"
 #include "mcp/server.h"
 #include "sandbox/manager.h"
@@ -17,25 +14,19 @@
 #include "sandbox/sandbox.h"
 #include "server/confine.h"
 #include "server/context.h"
+#include "server/http/http_service.h"
 #include "server/instructions.h"
+#include "server/mcp_setup.h"
 #include "server/options/options.h"
 #include "server/owner.h"
+#include "server/profile_mounts.h"
 #include "server/runtime.h"
+#include "server/transports.h"
 #include "tools/catalogue.h"
 #include "tools/files/watch_files.h"
+#include "tools/profiles/profiles.h"
 #include "tools/resources/resources.h"
 #include "tools/support/work.h"
-#include "transport/stdio.h"
-
-static const char icon_svg[] =
-        "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9"
-        "IjAgMCAyNCAyNCIgZmlsbD0ibm9uZSIgc3Ryb2tlPSIjMzQ2IiBzdHJva2Utd2lkdGg9IjEuNSI+PHBhdGggZD0iTT"
-        "YgMTlWMTBhNiA2IDAgMCAxIDEyIDB2OSIvPjxwYXRoIGQ9Ik0zIDE5aDE4djJIM3oiLz48Y2lyY2xlIGN4PSIxMiIg"
-        "Y3k9IjMiIHI9IjEiLz48L3N2Zz4=";
-
-static const struct mcp_icon icon = { .src = icon_svg,
-	                              .mime_type = "image/svg+xml",
-	                              .sizes = "any" };
 
 /* SIGHUP, from a terminal that closes, is a request to shut down like the others. */
 static const int stop_signals[] = { SIGTERM, SIGINT, SIGHUP };
@@ -47,55 +38,27 @@ enum {
 
 struct server {
 	const struct options *options;
+	const struct profile *profile;
 	struct loop *loop;
-	struct runtime *runtime;     /* NULL: no sandbox can be created; the context says why */
-	struct skills *skills;       /* or NULL */
-	void **prompts, **resources; /* the catalogue's, then those of the skills */
-	enum host_roots roots;       /* decided while the server still has the user's id */
+	struct runtime *runtime; /* NULL: no sandbox can be created; the context says why */
+	struct skills *skills;   /* or NULL */
+	struct mcp_setup setup;
+	struct profile_mounts mounts; /* for HTTP */
+	enum host_roots roots;        /* decided while the server still has the user's id */
 	struct porter porter;
 	struct host *host;
 	struct mcp_server *mcp;
 	struct watch_files *watch;
-	struct stdio *stdio;
+	struct transports transports;
 	struct loop_signal *signals[ARRAY_LEN(stop_signals)];
 	struct loop_timer *stop_timer, *prepare_timer;
 	bool has_signal, is_stopping;
+	bool is_ready;   /* sandboxes can be created */
 	bool has_failed; /* with `why` */
 	struct error why;
 	struct server_context context;
 	char instructions[2048]; /* written before the first client is served */
 };
-
-/* Joins two NULL-terminated tables. */
-static void **join_tables(const void *const *first, const void *const *second)
-{
-	size_t count = 0, at = 0;
-	void **all;
-
-	while (first[count] != NULL)
-		count++;
-	for (size_t i = 0; second != NULL && second[i] != NULL; i++)
-		count++;
-	all = mem_array(count + 1, sizeof *all);
-	for (size_t i = 0; first[i] != NULL; i++)
-		memcpy(&all[at++], &first[i], sizeof *all);
-	for (size_t i = 0; second != NULL && second[i] != NULL; i++)
-		memcpy(&all[at++], &second[i], sizeof *all);
-	return all;
-}
-
-static void add_skills(struct server *server)
-{
-	const struct skills *skills = server->skills;
-
-	server->prompts = join_tables((const void *const *)catalogue_prompts,
-	                              skills != NULL ? (const void *const *)skills_prompts(skills)
-	                                             : NULL);
-	server->resources = join_tables(
-	        (const void *const *)catalogue_resources,
-	        skills != NULL ? (const void *const *)skills_resources(skills) : NULL);
-	server->context.tools.skills = skills;
-}
 
 /* The process may have written any file of the sandbox: notify the clients that subscribed to
  * one. */
@@ -105,11 +68,11 @@ static void on_process_ended(void *ctx, const struct sandbox_row *row)
 	char prefix[SANDBOX_NAME_MAX + 16];
 
 	(void)snprintf(prefix, sizeof prefix, "sandbox://%s/", row->spec.id);
-	mcp_server_resources_updated(server->mcp, prefix);
+	mcp_server_resources_updated(server->mcp, row->owner, prefix);
 	if (row->name[0] == '\0')
 		return;
 	(void)snprintf(prefix, sizeof prefix, "sandbox://%s/", row->name);
-	mcp_server_resources_updated(server->mcp, prefix);
+	mcp_server_resources_updated(server->mcp, row->owner, prefix);
 }
 
 static void on_subscribed(void *app)
@@ -128,35 +91,14 @@ static void on_roots(void *app, const char *const *paths, size_t count)
 		host_set_roots(context->host, paths, count);
 }
 
-static struct mcp_server *make_mcp(struct server *server, const struct options *options)
+static struct mcp_server *make_mcp(struct server *server)
 {
-	const struct mcp_config config = {
-		.name = "belljar",
-		.title = "Belljar",
-		.version = BELLJAR_VERSION,
-		.help = "Runs untrusted code in isolated sandboxes on this machine.",
-		.instructions = server->instructions,
-		.icon = &icon,
-		.tools = catalogue_tools,
-		.resources = (const struct mcp_resource *const *)server->resources,
-		.templates = catalogue_templates,
-		.prompts = (const struct mcp_prompt *const *)server->prompts,
-		.resources_change = true,
-		.cache_ms = 60000,
-		.limits = {
-			.json = { .depth = options->max_depth, .values = options->max_values },
-			.max_line = options->max_line,
-			.max_batch = options->max_batch,
-			.max_calls = options->max_calls,
-			.max_held = options->max_held,
-			.max_subscriptions = options->max_subscriptions,
-			.page_size = options->page_size,
-		},
-		.app = &server->context.tools,
-		.roots = server->roots == HOST_ROOTS_ON ? on_roots : NULL,
-		.subscribed = on_subscribed,
-	};
+	struct mcp_config config = mcp_setup_config(&server->setup, server->options,
+	                                            server->instructions);
 
+	config.app = &server->context.tools;
+	config.roots = server->roots == HOST_ROOTS_ON ? on_roots : NULL;
+	config.subscribed = on_subscribed;
 	return mcp_server_new(server->loop, &config);
 }
 
@@ -169,7 +111,8 @@ static void stop_loop(void *ctx)
 	loop_stop(server->loop);
 }
 
-/* The connection is closed and all calls have returned: put the sandboxes to sleep. */
+/* All connections are closed and all calls have returned, except those of tasks: put the sandboxes
+ * to sleep. */
 static void on_closed(void *ctx, const struct error *why)
 {
 	struct server *server = ctx;
@@ -179,6 +122,8 @@ static void on_closed(void *ctx, const struct error *why)
 		server->has_failed = true;
 		server->why = *why;
 	}
+	mcp_server_cancel_tasks(server->mcp);
+	profile_mounts_cancel_tasks(&server->mounts);
 	if (server->runtime == NULL) {
 		loop_stop(server->loop);
 		return;
@@ -196,7 +141,7 @@ static void on_signal(void *ctx)
 		loop_stop(server->loop);
 	server->has_signal = true;
 	log_info("shutting down on a signal");
-	stdio_close(server->stdio);
+	transports_close(&server->transports);
 }
 
 /* --- the runtime --- */
@@ -208,8 +153,7 @@ static void stop_with_error(struct server *server, const struct error *why)
 		server->has_failed = true;
 		server->why = *why;
 	}
-	if (server->stdio != NULL)
-		stdio_close(server->stdio);
+	transports_close(&server->transports);
 }
 
 /* If layers are required, the server shuts down. Otherwise it keeps running, and every tool reports
@@ -217,6 +161,7 @@ static void stop_with_error(struct server *server, const struct error *why)
 static void report_unavailable(struct server *server, const struct error *why)
 {
 	server_context_set_unavailable(&server->context, why);
+	profile_mounts_set_unavailable(&server->mounts, &server->context.tools);
 	if (server->options->require != NULL)
 		stop_with_error(server, why);
 	else
@@ -226,7 +171,8 @@ static void report_unavailable(struct server *server, const struct error *why)
 static void prepare_sandbox(void *ctx)
 {
 	struct server *server = ctx;
-	const struct sandbox_options options = tools_sandbox_options(&server->context.tools);
+	const struct sandbox_options options = tools_sandbox_options(&server->context.tools,
+	                                                             owner_local());
 
 	if (!server->is_stopping && server->context.tools.manager != NULL)
 		manager_prepare(server->context.tools.manager, &options);
@@ -241,6 +187,7 @@ static void on_ready(void *ctx, const struct error *why)
 		return;
 	}
 	server_context_set_layers(&server->context, runtime_report(server->runtime));
+	server->is_ready = true;
 	loop_timer_start(server->prepare_timer, PREPARE_MS);
 }
 
@@ -266,23 +213,26 @@ static int start_runtime(struct server *server, struct runtime_base *base, struc
 
 /* --- serving --- */
 
-static int serve_client(struct server *server, struct error *err)
+static const char *why_not_ready(void *ctx)
 {
-	const struct stdio_config config = {
-		.in_fd = STDIN_FILENO,
-		.out_fd = STDOUT_FILENO,
-		.max_queue = server->options->max_queue,
-		.grace_ms = server->options->grace_ms,
-		.closed = on_closed,
-		.ctx = server,
-	};
+	const struct server *server = ctx;
 
-	if (stdio_new(server->loop, server->mcp, &config, &server->stdio, err) < 0)
+	if (server->is_ready)
+		return NULL;
+	return server->context.tools.why_not != NULL ? server->context.tools.why_not
+	                                             : "the engine is starting";
+}
+
+static int serve_clients(struct server *server, struct error *err)
+{
+	const struct transports_events events = { on_closed, why_not_ready, server };
+
+	if (transports_start(&server->transports, server->loop, server->mcp, &server->mounts,
+	                     owner_local(), &events, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(stop_signals); i++)
 		server->signals[i] = loop_signal_new(server->loop, stop_signals[i], on_signal,
 		                                     server);
-	log_info("belljar %s serves one client on standard input and output", BELLJAR_VERSION);
 	loop_run(server->loop);
 	log_info("shut down");
 	if (!server->has_failed)
@@ -292,10 +242,11 @@ static int serve_client(struct server *server, struct error *err)
 }
 
 /* As root, a client could declare any directory of any user, and so could a server that was taken
- * over: root has to ask for roots. */
+ * over: root has to ask for roots. A client over HTTP may run on another machine, or for another
+ * user, and the directories that one client declares are open to all: no roots with HTTP. */
 static enum host_roots choose_roots(const struct options *options)
 {
-	if (options->no_roots || options->roots == ROOTS_NO)
+	if (options->no_roots || options->roots == ROOTS_NO || http_service_is_wanted(options))
 		return HOST_ROOTS_OFF;
 	return options->roots == ROOTS_AUTO && geteuid() == 0 ? HOST_ROOTS_OFF_AS_ROOT
 	                                                      : HOST_ROOTS_ON;
@@ -338,12 +289,16 @@ static int prepare_server(struct server *server, struct runtime_base *base, bool
 		*err = why;
 		return -1;
 	}
-	if (*has_base)
+	if (*has_base) {
 		needs.state = base->state;
+		(void)snprintf(server->context.tools.instance,
+		               sizeof server->context.tools.instance, "%s", base->instance);
+	}
 	if ((options->skills_dir != NULL &&
 	     skills_load(options->skills_dir, &server->skills, err) < 0) ||
-	    start_porter(server, needs.state, err) < 0 || loop_new(&server->loop, err) < 0 ||
-	    confine_server(&needs, err) < 0) {
+	    start_porter(server, needs.state, err) < 0 ||
+	    transports_prepare(&server->transports, options, err) < 0 ||
+	    loop_new(&server->loop, err) < 0 || confine_server(&needs, err) < 0) {
 		if (*has_base)
 			runtime_base_close(base);
 		return -1;
@@ -358,8 +313,9 @@ static int run_server(struct server *server, struct runtime_base *base, bool has
 {
 	server->stop_timer = loop_timer_new(server->loop, stop_loop, server);
 	server->prepare_timer = loop_timer_new(server->loop, prepare_sandbox, server);
-	add_skills(server);
-	server->mcp = make_mcp(server, server->options);
+	mcp_setup_init(&server->setup, server->profile, server->skills);
+	server->context.tools.skills = server->skills;
+	server->mcp = make_mcp(server);
 	server->context.mcp = server->mcp;
 	server->watch = watch_files_new(server->loop, server->mcp, &server->context.tools);
 	if (make_host(server, err) < 0) {
@@ -369,9 +325,19 @@ static int run_server(struct server *server, struct runtime_base *base, bool has
 	}
 	if (has_base && start_runtime(server, base, err) < 0)
 		return -1;
-	instructions_write(server->context.tools.manager, owner_local(), server->instructions,
-	                   sizeof server->instructions);
-	return serve_client(server, err);
+	if (server->transports.http != NULL)
+		profile_mounts_init(&server->mounts, server->loop, server->options, server->profile,
+		                    server->mcp, &server->context.tools);
+	profile_apply(server->profile, &server->context.tools);
+	/* With tokens, the users of the server are not told about the operator's own sandbox. */
+	if (server->profile->instructions != NULL)
+		(void)snprintf(server->instructions, sizeof server->instructions, "%s",
+		               server->profile->instructions);
+	else
+		instructions_write(
+		        server->options->auth == AUTH_NONE ? server->context.tools.manager : NULL,
+		        owner_local(), server->instructions, sizeof server->instructions);
+	return serve_clients(server, err);
 }
 
 int server_run(const struct options *options, struct error *err)
@@ -382,9 +348,12 @@ int server_run(const struct options *options, struct error *err)
 	int r;
 
 	server = (struct server){ .options = options,
+		                  .profile = profile_find(options->profile),
 		                  .roots = choose_roots(options),
 		                  .porter.socket = -1 };
 	log_set_level(options->log_level);
+	if (http_service_check(options, err) < 0)
+		return -1;
 	(void)signal(SIGPIPE, SIG_IGN); /* a write to a closed pipe returns EPIPE instead */
 	(void)owner_local();
 	server_context_init(&server.context, options);
@@ -393,14 +362,14 @@ int server_run(const struct options *options, struct error *err)
 	if (r == 0)
 		r = run_server(&server, &base, has_base, err);
 	server.is_stopping = true;
-	(void)stdio_free(server.stdio);
+	transports_done(&server.transports);
 	(void)watch_files_free(server.watch);
 	(void)runtime_free(server.runtime);
 	(void)mcp_server_free(server.mcp);
+	profile_mounts_done(&server.mounts);
 	(void)host_free(server.host);
 	porter_stop(&server.porter);
-	free(server.prompts);
-	free(server.resources);
+	mcp_setup_done(&server.setup);
 	(void)skills_free(server.skills);
 	(void)loop_timer_free(server.stop_timer);
 	(void)loop_timer_free(server.prepare_timer);

@@ -18,47 +18,59 @@ const char *const check_status_words[] = {
 };
 _Static_assert(ARRAY_LEN(check_status_words) == CHECK_STATUS_COUNT, "a word for each status");
 
-/* One of the three functions is set: */
+/* One of the last three members is set: */
 static const struct layer {
 	const char *name, *purpose;
 	probe_fn *probe;  /* examines the machine */
 	trial_fn *trial;  /* reads what the trial sandbox proved */
-	trial_fn *report; /* reads what the engine reports when it has started */
+	bool is_reported; /* the engine reports the layer when it has started */
+	/* The only engine that has the layer, unless the other one reports it all the same. */
+	enum { BOTH, NATIVE, DOCKER } engine;
 } layers[] = {
 	{ "kernel", "the features below", .probe = probe_kernel },
 	{ "host", "an environment without restrictions of its own", .probe = probe_host },
-	{ "user-namespaces", "sandboxes without root", .trial = isolation_user_namespaces },
+	{ "user-namespaces", "sandboxes without root", .trial = isolation_user_namespaces,
+	  .engine = NATIVE },
 	{ "namespaces", "a sandbox's own files, processes and network",
-	  .trial = isolation_namespaces },
-	{ "network", "a network of its own for each sandbox", .trial = isolation_network },
-	{ "proc", "seeing no processes of others", .trial = isolation_proc },
-	{ "overlayfs", "a writable view of read-only files", .trial = isolation_overlayfs },
+	  .trial = isolation_namespaces, .engine = NATIVE },
+	{ "network", "a network of its own for each sandbox", .trial = isolation_network,
+	  .engine = NATIVE },
+	{ "proc", "seeing no processes of others", .trial = isolation_proc, .engine = NATIVE },
+	{ "overlayfs", "a writable view of read-only files", .trial = isolation_overlayfs,
+	  .engine = NATIVE },
 	{ "state-dir", "the files of sandboxes", .probe = probe_state_dir },
-	{ "seccomp", "refusing system calls of the code", .trial = isolation_seccomp },
+	{ "seccomp", "refusing system calls of the code", .trial = isolation_seccomp,
+	  .engine = NATIVE },
 	{ "landlock", "a second restriction of access to files", .probe = probe_landlock },
 	{ "no-new-privileges", "setuid programs that give no rights",
-	  .trial = isolation_no_new_privileges },
+	  .trial = isolation_no_new_privileges, .engine = NATIVE },
 	{ "confinement", "few rights for a server that was taken over",
 	  .probe = probe_confinement },
-	{ "agent", "running anything in a sandbox", .trial = isolation_agent },
+	{ "agent", "running anything in a sandbox", .trial = isolation_agent, .engine = NATIVE },
 	{ "sandbox", "all layers together", .trial = report_sandbox },
-	{ "ids", "separate users for agent and code", .report = report_ids },
-	{ "groups", "code without the groups of the caller", .report = report_groups },
-	{ "programs", "the machine's programs and nothing else of it", .report = report_programs },
-	{ "cgroups", "limits the kernel enforces", .report = report_cgroups },
-	{ "memory", "a limit on memory", .report = report_memory },
-	{ "sockets", "a limit on memory of TCP and UDP", .report = report_sockets },
-	{ "locks", "a limit on record locks", .report = report_locks },
-	{ "swap", "a limit on swap space", .report = report_swap },
-	{ "cpu", "a limit on processors", .report = report_cpu },
-	{ "processes", "a limit on processes", .report = report_processes },
-	{ "disk", "a limit on files", .report = report_disk },
-	{ "hardening", "kernel settings that make attacks harder", .probe = probe_hardening },
+	{ "ids", "separate users for agent and code", .is_reported = true, .engine = NATIVE },
+	{ "groups", "code without the groups of the caller", .is_reported = true,
+	  .engine = NATIVE },
+	{ "programs", "the machine's programs and nothing else of it", .is_reported = true,
+	  .engine = NATIVE },
+	{ "cgroups", "limits the kernel enforces", .is_reported = true },
+	{ "memory", "a limit on memory", .is_reported = true },
+	{ "sockets", "a limit on memory of TCP and UDP", .is_reported = true },
+	{ "locks", "a limit on record locks", .is_reported = true },
+	{ "swap", "a limit on swap space", .is_reported = true },
+	{ "cpu", "a limit on processors", .is_reported = true },
+	{ "processes", "a limit on processes", .is_reported = true },
+	{ "disk", "a limit on files", .is_reported = true },
+	{ "hardening", "kernel settings that make attacks harder", .probe = probe_hardening,
+	  .engine = NATIVE },
 	{ "kernel-tables", "room in the kernel for other sandboxes and programs",
-	  .probe = probe_kernel_tables },
-	{ "mounts", "sandboxes that start fast", .probe = probe_mounts },
-	{ "interpreters", "running code without an image", .probe = probe_interpreters },
+	  .probe = probe_kernel_tables, .engine = NATIVE },
+	{ "mounts", "sandboxes that start fast", .probe = probe_mounts, .engine = NATIVE },
+	{ "interpreters", "running code without an image", .probe = probe_interpreters,
+	  .engine = NATIVE },
 	{ "docker", "the docker engine", .probe = probe_containers },
+	{ "daemon", "the Docker or Podman that is used", .is_reported = true, .engine = DOCKER },
+	{ "runtime", "what starts containers", .is_reported = true, .engine = DOCKER },
 	{ "configuration", "belljar serve", .probe = probe_configuration },
 };
 _Static_assert(ARRAY_LEN(layers) <= DOCTOR_CHECKS_MAX, "room for each check");
@@ -135,11 +147,21 @@ static struct check examine_layer(const struct layer *layer, const struct option
 {
 	struct check check = make_check(layer, options->require);
 
-	if (layer->probe != NULL)
+	if (trial->is_docker && report_find(&trial->report, layer->name) != NULL)
+		report_layer(trial, &check);
+	else if (layer->probe != NULL)
 		layer->probe(options, &check);
 	else
-		(layer->trial != NULL ? layer->trial : layer->report)(trial, &check);
+		(layer->trial != NULL ? layer->trial : report_layer)(trial, &check);
 	return check;
+}
+
+/* Whether the engine that is used has the layer at all. */
+static bool has_layer(const struct layer *layer, const struct trial *trial)
+{
+	if (report_find(&trial->report, layer->name) != NULL || layer->engine == BOTH)
+		return true;
+	return layer->engine == (trial->is_docker ? DOCKER : NATIVE);
 }
 
 /* Adds the settings of the configuration file to those given on the command line, as `serve` would.
@@ -163,22 +185,33 @@ static struct options add_file_settings(const struct options *given, struct opti
 	all.one_id = all.one_id || given->one_id;
 	all.no_cgroups = all.no_cgroups || given->no_cgroups;
 	all.no_quota = all.no_quota || given->no_quota;
+	if (given->sources[OPTION_ENGINE] != OPTION_FROM_TABLE)
+		all.engine = given->engine;
+	if (given->sources[OPTION_DOCKER_ROOT] != OPTION_FROM_TABLE)
+		all.docker_root = given->docker_root;
+	if (given->docker_host != NULL)
+		all.docker_host = given->docker_host;
+	if (given->docker_runtime != NULL)
+		all.docker_runtime = given->docker_runtime;
 	return all;
 }
 
 int doctor_examine(const struct options *options, struct check ret[DOCTOR_CHECKS_MAX],
                    size_t *ret_count, struct error *err)
 {
-	struct trial trial = { .with_sandbox = true };
+	static struct trial trial;
 	struct options file;
 	struct options all = add_file_settings(options, &file);
 	int r = doctor_check_names(all.require, err);
+	size_t count = 0;
 
 	if (r == 0) {
+		trial = (struct trial){ .with_sandbox = true };
 		trial_run(&all, &trial);
 		for (size_t i = 0; i < ARRAY_LEN(layers); i++)
-			ret[i] = examine_layer(&layers[i], &all, &trial);
-		*ret_count = ARRAY_LEN(layers);
+			if (has_layer(&layers[i], &trial) || is_named(all.require, layers[i].name))
+				ret[count++] = examine_layer(&layers[i], &all, &trial);
+		*ret_count = count;
 	}
 	options_done(&file);
 	return r;
@@ -222,7 +255,7 @@ int doctor_require(const struct options *options, enum doctor_engine engine, str
 		bool has_to_try = layer->trial == report_sandbox || engine == DOCTOR_ENGINE_TRIED;
 
 		if (!is_named(options->require, layer->name) ||
-		    (layer->report != NULL && engine == DOCTOR_ENGINE_NEXT))
+		    (layer->is_reported && engine == DOCTOR_ENGINE_NEXT))
 			continue;
 		if (layer->probe == NULL && has_to_try && !is_tried) {
 			trial_run(options, &trial);
@@ -235,48 +268,17 @@ int doctor_require(const struct options *options, enum doctor_engine engine, str
 	return doctor_check_required(checks, count, err);
 }
 
-int doctor_require_engine(const char *list, const struct spawner_report *report, struct error *err)
+int doctor_require_engine(const char *list, const struct engine_report *report, struct error *err)
 {
 	const struct trial trial = { .is_ready = true, .report = *report };
 	struct check checks[DOCTOR_CHECKS_MAX];
 	size_t count = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
-		if (layers[i].report == NULL || !is_named(list, layers[i].name))
+		if (!layers[i].is_reported || !is_named(list, layers[i].name))
 			continue;
 		checks[count] = make_check(&layers[i], list);
-		layers[i].report(&trial, &checks[count++]);
+		report_layer(&trial, &checks[count++]);
 	}
 	return doctor_check_required(checks, count, err);
-}
-
-/* The layers that the spawner checks for every sandbox: it creates no sandbox without them. */
-static const struct {
-	const char *name, *detail;
-} always[] = {
-	{ "namespaces",
-	  "its own users, processes, files, network, host name, semaphores and groups" },
-	{ "network", "its own, shared with no other sandbox" },
-	{ "seccomp", "system calls are filtered" },
-	{ "capabilities", "none" },
-	{ "no-new-privileges", "setuid programs give no rights" },
-};
-
-size_t doctor_engine_layers(const struct spawner_report *report,
-                            struct check ret[DOCTOR_CHECKS_MAX])
-{
-	const struct trial trial = { .is_ready = true, .report = *report };
-	size_t count = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(always); i++) {
-		ret[count] = (struct check){ .name = always[i].name };
-		check_set(&ret[count++], CHECK_ON, "%s", always[i].detail);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
-		if (layers[i].report == NULL)
-			continue;
-		ret[count] = make_check(&layers[i], NULL);
-		layers[i].report(&trial, &ret[count++]);
-	}
-	return count;
 }

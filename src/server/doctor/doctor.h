@@ -27,7 +27,7 @@ struct check {
 	char fix[1400];
 };
 
-enum { DOCTOR_CHECKS_MAX = 32 };
+enum { DOCTOR_CHECKS_MAX = 40 };
 
 /* Examines all layers in a fixed order, with the configuration that `belljar serve` would use.
  * Forks children and waits for them: half a second, at worst half a minute. Fails only if a
@@ -37,7 +37,7 @@ MUST_CHECK int doctor_examine(const struct options *options, struct check ret[DO
 /* Fails if a required layer is not on. The error says which one, why, and what helps. */
 MUST_CHECK int doctor_check_required(const struct check *checks, size_t count, struct error *err);
 
-struct spawner_report;
+struct engine_report;
 
 /* Examines only the required layers, before the server starts. ERR_INVALID: there is no such layer.
  * Layers that the engine reports are left to doctor_require_engine() if the caller starts the
@@ -47,11 +47,11 @@ MUST_CHECK int doctor_require(const struct options *options, enum doctor_engine 
                               struct error *err);
 /* Examines the other required layers by the report of the started engine. `list` is
  * options->require. */
-MUST_CHECK int doctor_require_engine(const char *list, const struct spawner_report *report,
+MUST_CHECK int doctor_require_engine(const char *list, const struct engine_report *report,
                                      struct error *err);
-/* Converts the report of the started engine to checks. Returns how many. */
-size_t doctor_engine_layers(const struct spawner_report *report,
-                            struct check ret[DOCTOR_CHECKS_MAX]);
+/* Tries the steps of making a native sandbox one by one in a child process, which takes some
+ * milliseconds. True: all succeed. */
+bool doctor_native_works(void);
 /* Fails with ERR_INVALID unless the list consists of names of layers, separated by commas. NULL is
  * an empty list. */
 MUST_CHECK int doctor_check_names(const char *list, struct error *err);

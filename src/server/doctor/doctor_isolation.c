@@ -169,6 +169,15 @@ void isolation_try_steps(struct trial *trial)
 	                                      PROBE_DEADLINE_MS, &trial->steps_why) < 0;
 }
 
+bool doctor_native_works(void)
+{
+	static const struct isolation_steps none;
+	struct trial trial = { .is_ready = false };
+
+	isolation_try_steps(&trial);
+	return !trial.steps_failed && memcmp(&trial.steps, &none, sizeof none) == 0;
+}
+
 /* --- the reason of a refusal --- */
 
 /* Settings that forbid user namespaces. AppArmor's is last, because single programs may be exempt

@@ -225,6 +225,7 @@ void trial_run(const struct options *options, struct trial *trial)
 	struct options plain = *options;
 	struct error err;
 
+	trial->is_docker = runtime_choose_engine(options) == ENGINE_DOCKER;
 	plain.require = NULL; /* a missing layer must be reported, not refused */
 	trial->options = &plain;
 	cgroup_move_plan(&move, "/sys/fs/cgroup");
@@ -232,6 +233,6 @@ void trial_run(const struct options *options, struct trial *trial)
 		trial->why = err;
 	trial->options = NULL;
 	cgroup_move_back(&move);
-	if (!trial->is_ready || (trial->with_sandbox && !trial->has_run))
+	if (!trial->is_docker && (!trial->is_ready || (trial->with_sandbox && !trial->has_run)))
 		isolation_try_steps(trial);
 }

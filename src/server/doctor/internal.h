@@ -2,8 +2,8 @@
  *
  *   doctor.c            the table of layers, and what is required
  *   doctor_trial.c      starts the engine in a child and runs `true` in a sandbox
+ *   doctor_engine.c     layers that the engine reports about itself
  *   doctor_isolation.c  layers that the trial sandbox proves, or which of them failed
- *   doctor_report.c     layers that the engine reports about itself
  *   doctor_host.c       layers of the machine: kernel, container, state directory, settings
  *   doctor_server.c     whether the server can give up its rights
  *   doctor_kernel.c     sizes of kernel tables that sandboxes and the host share
@@ -20,7 +20,7 @@
 
 #include "base/attr.h"
 #include "base/error.h"
-#include "engine/native/spawner/spawner.h"
+#include "engine/report.h"
 #include "server/doctor/doctor.h"
 
 struct options;
@@ -40,7 +40,7 @@ void probe_list_add(char *list, size_t size, const char *word);
 /* Runs in the child, on a copy of the caller's record, which it changes. Must not use stdio. */
 typedef void probe_child_fn(void *record);
 
-enum { PROBE_RECORD_MAX = 4096, PROBE_DEADLINE_MS = 10000 };
+enum { PROBE_RECORD_MAX = 48 * 1024, PROBE_DEADLINE_MS = 10000 };
 
 /* Runs fn in a forked child and copies the record back. The child is killed at the deadline and
  * when this process exits, so that a probe can neither hang nor outlive its caller. The record is
@@ -61,10 +61,11 @@ struct isolation_steps {
 
 struct trial {
 	bool with_sandbox; /* requested: without, the engine only starts */
+	bool is_docker;    /* which engine was tried */
 	bool is_ready;     /* the engine started: `report` is valid */
 	bool has_run;      /* a program ran in a sandbox and exited with 0 */
 	uint32_t ready_ms, run_ms;
-	struct spawner_report report;
+	struct engine_report report;
 	struct error why;             /* why is_ready or has_run is false */
 	struct isolation_steps steps; /* tried one by one if the trial failed; else all 0 */
 	bool steps_failed;            /* the steps could not be tried: `steps_why` */
@@ -102,10 +103,10 @@ void isolation_try_steps(struct trial *trial);
 trial_fn isolation_user_namespaces, isolation_namespaces, isolation_network, isolation_proc;
 trial_fn isolation_overlayfs, isolation_seccomp, isolation_no_new_privileges, isolation_agent;
 
-/* doctor_report.c */
-trial_fn report_sandbox, report_ids, report_groups, report_programs, report_cgroups;
-trial_fn report_memory, report_sockets, report_locks, report_swap, report_cpu, report_processes,
-        report_disk;
+/* doctor_engine.c */
+trial_fn report_sandbox;
+/* Reads the layer ret->name from the engine's report. */
+void report_layer(const struct trial *trial, struct check *ret);
 
 /* doctor_host.c */
 probe_fn probe_kernel, probe_landlock, probe_host, probe_state_dir, probe_hardening, probe_mounts;

@@ -86,10 +86,12 @@ NORETURN static void run_child(pid_t parent, int out, const struct task *task)
 	_exit(write(out, record, task->size) == (ssize_t)task->size ? 0 : 1);
 }
 
-/* The child writes the record in one piece: it is smaller than PIPE_BUF. */
+/* The record is smaller than the buffer of a pipe (64 KiB), so the child never waits. */
 static int read_record(int in, void *record, size_t size, unsigned deadline_ms, struct error *err)
 {
 	uint64_t end = clock_now_ms() + deadline_ms;
+	size_t used = 0;
+	ssize_t n;
 
 	for (;;) {
 		struct pollfd wanted = { .fd = in, .events = POLLIN };
@@ -103,9 +105,12 @@ static int read_record(int in, void *record, size_t size, unsigned deadline_ms, 
 		if (r == 0)
 			return error_set(err, ERR_LIMIT, "no answer within %u seconds",
 			                 deadline_ms / 1000);
-		if (read(in, record, size) == (ssize_t)size)
+		n = read(in, (char *)record + used, size - used);
+		if (n <= 0)
+			return error_set(err, ERR_SYSTEM, "the child exited without an answer");
+		used += (size_t)n;
+		if (used == size)
 			return 0;
-		return error_set(err, ERR_SYSTEM, "the child exited without an answer");
 	}
 }
 

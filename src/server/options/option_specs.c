@@ -5,7 +5,10 @@
 
 #include "base/error.h"
 #include "base/trusted/trusted_names.h"
+#include "server/access/token_file.h"
+#include "server/options/option_accepts.h"
 #include "server/options/options.h"
+#include "tools/profiles/profiles.h"
 
 enum { KIB = 1024, MIB = 1024 * KIB, GIB = 1024 * MIB };
 
@@ -17,49 +20,20 @@ static const char *const log_levels[] = {
 };
 _Static_assert(ARRAY_LEN(log_levels) == LOG_LEVEL_COUNT + 1, "a word for each level");
 
-static const char *const engines[] = { "native", NULL };
+static const char *const engines[] = { "auto", "native", "docker", NULL };
 _Static_assert(ARRAY_LEN(engines) == ENGINE_CHOICES + 1, "a word for each engine");
+
+static const char *const docker_roots[] = { "read-only", "writable", NULL };
+_Static_assert(ARRAY_LEN(docker_roots) == DOCKER_ROOTS + 1, "a word for each kind of root");
 
 static const char *const root_choices[] = { "auto", "yes", "no", NULL };
 _Static_assert(ARRAY_LEN(root_choices) == ROOTS_CHOICES + 1, "a word for each choice");
 
+static const char *const auth_choices[] = { "none", "token", NULL };
+_Static_assert(ARRAY_LEN(auth_choices) == AUTH_CHOICES + 1, "a word for each choice");
+
 static const char *const call_profiles[] = { "standard", "strict", "debug", NULL };
 _Static_assert(ARRAY_LEN(call_profiles) == SPEC_SYSCALLS_COUNT + 1, "a word for each profile");
-
-static bool is_profile(const char *text)
-{
-	return strcmp(text, "default") == 0;
-}
-
-static bool is_not_empty(const char *text)
-{
-	return text[0] != '\0';
-}
-
-static bool is_sandbox_name(const char *text)
-{
-	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz"
-	                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
-
-	return text[len] == '\0' && len >= 1 && len <= 64;
-}
-
-static bool is_trusted_list(const char *text)
-{
-	struct error ignored;
-	uint64_t set;
-
-	return trusted_parse(text, &set, &ignored) == 0 && set != 0;
-}
-
-/* Clients use the name as a key in their configuration files and as part of tool names. */
-static bool is_server_name(const char *text)
-{
-	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz"
-	                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
-
-	return text[len] == '\0' && len >= 1 && len <= 32;
-}
 
 /* Every verb that starts sandboxes. */
 enum { SANDBOXES = FOR_SERVE | FOR_EXEC | FOR_RUN | FOR_SHELL | FOR_CP };
@@ -132,6 +106,68 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		RANGE(2000, 0, 60000),
 		.help = "Milliseconds that running calls get to stop when the client disconnects "
 			"or the server shuts down." },
+	[OPTION_HTTP] = { "http", TEXT(http), SETTING, .word = "ADDR,...", .accepts = opt_not_empty,
+		.expected = "addresses with , between",
+		.help = "Serve MCP over HTTP on these addresses, instead of standard input and "
+			"output: 127.0.0.1:8000, [::1]:8000, :8000 for every address of this "
+			"machine, or unix:/PATH." },
+	[OPTION_STDIO] = { "stdio", FLAG(stdio), SETTING,
+		.help = "Serve a client on standard input and output too, beside HTTP. The server "
+			"shuts down when that client disconnects." },
+	[OPTION_SSE] = { "sse", FLAG(sse), SETTING, .also_variable = "MCP_SSE_MODE",
+		.help = "Serve MCP over HTTP on --host and --port. Every HTTP address has the "
+			"older transport with server-sent events at /sse, beside /mcp." },
+	[OPTION_HOST] = { "host", TEXT(host), SETTING, .word = "HOST", .initial_text = "127.0.0.1",
+		.accepts = opt_not_empty, .expected = "an address",
+		.help = "The address for --sse; giving it implies --sse." },
+	[OPTION_PORT] = { "port", NUMBER(port), SETTING, .word = "PORT", RANGE(8000, 0, 65535),
+		.help = "The port for --sse, 0 for any free one; giving it implies --sse." },
+	[OPTION_AUTH] = { "auth", CHOICE(auth), SETTING, .word = "HOW", .initial_text = "none",
+		.choices = auth_choices,
+		.help = "Who may call over HTTP: with none everybody who reaches the address, "
+			"which must be this machine's own; with token whoever has a token of "
+			"'belljar token add', and only for the sandboxes of the token's user." },
+	[OPTION_TOKEN_FILE] = { "token-file", PATH(token_file), .verbs = FOR_SERVE | FOR_TOKEN,
+		.in_file = true, .word = "FILE",
+		.help = "The file with the hashes of tokens, instead of the usual one: "
+			"/etc/belljar/tokens for root, else ~/.config/belljar/tokens." },
+	[OPTION_ALLOW_UNAUTHENTICATED] = { "allow-unauthenticated-network",
+		FLAG(allow_unauthenticated), .verbs = FOR_SERVE, .flag_only = true,
+		.help = "Serve with --auth none although other machines reach the address: "
+			"everybody there can run code in your sandboxes and read their files." },
+	[OPTION_TLS_CERT] = { "tls-cert", PATH(tls_cert), SETTING, .word = "FILE",
+		.help = "The certificate for HTTPS, followed by those of its issuers (PEM). A new "
+			"file is used at once." },
+	[OPTION_TLS_KEY] = { "tls-key", PATH(tls_key), SETTING, .word = "FILE",
+		.help = "The private key of --tls-cert (PEM, not encrypted)." },
+	[OPTION_ALLOW_HOST] = { "allow-host", TEXT(allow_host), SETTING, .word = "HOST,...",
+		.accepts = opt_not_empty, .expected = "host names with , between",
+		.help = "More names under which clients may reach the server (the header Host), "
+			"besides localhost and addresses." },
+	[OPTION_ALLOW_ORIGIN] = { "allow-origin", TEXT(allow_origin), SETTING,
+		.word = "ORIGIN,...", .accepts = opt_not_empty,
+		.expected = "origins such as https://example.org with , between",
+		.help = "Web pages that may use the server from a browser (the header Origin), "
+			"such as https://example.org." },
+	[OPTION_ACCESS_LOG] = { "access-log", FLAG(access_log), SETTING,
+		.help = "Log each HTTP request on standard error, one line each." },
+	[OPTION_MAX_CONNECTIONS] = { "max-connections", NUMBER(max_connections), SETTING,
+		.word = "N", RANGE(8192, 1, 1000000),
+		.help = "Most HTTP connections at a time; further ones wait." },
+	[OPTION_MAX_SESSIONS] = { "max-sessions", NUMBER(max_sessions), SETTING, .word = "N",
+		RANGE(10000, 1, 1000000),
+		.help = "Most MCP sessions over HTTP at a time." },
+	[OPTION_SESSION_IDLE] = { "session-idle", NUMBER(session_idle_s), SETTING,
+		.word = "SECONDS", RANGE(3600, 1, 31536000),
+		.help = "Seconds without a request and without an open stream after which an MCP "
+			"session over HTTP ends." },
+	[OPTION_HTTP_TIMEOUT] = { "http-timeout", NUMBER(http_timeout_s), SETTING,
+		.word = "SECONDS", RANGE(30, 1, 3600),
+		.help = "Seconds that an HTTP client has to send a request, and to read when its "
+			"connection is full." },
+	[OPTION_HTTP_IDLE] = { "http-idle", NUMBER(http_idle_s), SETTING, .word = "SECONDS",
+		RANGE(75, 1, 3600),
+		.help = "Seconds after which an HTTP connection without a request is closed." },
 	[OPTION_STATE_DIR] = { "state-dir", PATH(state_dir), .in_file = true, .word = "DIR",
 		.verbs = SANDBOXES | FOR_PS | FOR_RM | FOR_LOGS | FOR_DOCTOR,
 		.help = "The directory that holds sandboxes and their database, instead of the "
@@ -141,7 +177,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_SKILLS_DIR] = { "skills-dir", PATH(skills_dir), .verbs = SANDBOXES, .in_file = true,
 		.word = "DIR", .help = "A directory that sandboxes see read-only as /skills." },
 	[OPTION_MOUNTS] = { "mounts", TEXT(mounts), .verbs = SANDBOXES, .in_file = true,
-		.word = "SOURCE:TARGET,...", .accepts = is_not_empty, .expected = "a list",
+		.word = "SOURCE:TARGET,...", .accepts = opt_not_empty, .expected = "a list",
 		.help = "More directories that sandboxes see read-only: SOURCE on this machine, "
 			"TARGET inside." },
 	LIMIT(MEMORY, "memory", SIZE, memory, "SIZE",
@@ -166,19 +202,51 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "The system calls that programs may make: strict leaves out those that are "
 			"rarely needed, debug adds those of debuggers." },
 	[OPTION_GPU] = { "gpu", TEXT(gpu), .verbs = SANDBOXES, .in_file = true, .word = "WHICH",
-		.initial_text = "none", .accepts = is_not_empty,
+		.initial_text = "none", .accepts = opt_not_empty,
 		.expected = "none, auto, a number or a name",
 		.help = "Graphics processors that a sandbox may use: none, auto for all, a number "
 			"of them, or one by its name." },
 	[OPTION_GPU_MAX] = { "gpu-max", TEXT(gpu_max), SETTING, .word = "WHICH",
-		.accepts = is_not_empty, .expected = "none, auto, a number or a name",
+		.accepts = opt_not_empty, .expected = "none, auto, a number or a name",
 		.help = "Graphics processors that a client may ask for instead of --gpu, in the "
 			"same words. Without this option: those of --gpu." },
 	[OPTION_CDI_DIRS] = { "cdi-dirs", TEXT(cdi_dirs), .verbs = SANDBOXES, .in_file = true,
-		.word = "DIR:...", .initial_text = "/etc/cdi:/var/run/cdi", .accepts = is_not_empty,
-		.expected = "directories with : between",
+		.word = "DIR:...", .initial_text = "/etc/cdi:/var/run/cdi",
+		.accepts = opt_not_empty, .expected = "directories with : between",
 		.help = "Directories with descriptions of graphics processors (Container Device "
 			"Interface)." },
+	[OPTION_NETWORK] = { "network", CHOICE(network), .verbs = SANDBOXES, .in_file = true,
+		.word = "POLICY", .initial_text = "none", .choices = net_mode_names,
+		.help = "What programs in a sandbox may reach, unless its creator asks for another "
+			"policy: none, packages (the package indexes), allow (the hosts of "
+			"--allow-hosts) or open (every public host)." },
+	[OPTION_NETWORK_MAX] = { "network-max", CHOICE(network_max), SETTING, .word = "POLICY",
+		.initial_text = "packages", .choices = net_mode_names,
+		.help = "The most that a client may ask for instead of --network. With packages, "
+			"install_packages works in every sandbox; with none, no sandbox has any "
+			"network. With --allow-hosts it is allow." },
+	[OPTION_ALLOW_HOSTS] = { "allow-hosts", TEXT(allow_hosts), .verbs = SANDBOXES,
+		.in_file = true, .word = "HOST,...", .accepts = opt_not_empty,
+		.expected = "hosts with , between",
+		.help = "Hosts that sandboxes with the policy 'allow' may reach: a name, *. and a "
+			"domain, an address, each with :PORT or :* behind it for other ports than "
+			"80 and 443. Addresses that are not public must be listed as such." },
+	[OPTION_ASK_HOSTS] = { "ask-hosts", TEXT(ask_hosts), SETTING, .word = "HOST,...",
+		.accepts = opt_not_empty, .expected = "hosts with , between",
+		.help = "Hosts that the user of a client may allow, when the client asks with "
+			"request_network; * is every public host. Without a user it is always "
+			"no." },
+	[OPTION_DENY_HOSTS] = { "deny-hosts", TEXT(deny_hosts), .verbs = SANDBOXES, .in_file = true,
+		.word = "HOST,...", .accepts = opt_not_empty, .expected = "hosts with , between",
+		.help = "Hosts that no sandbox may reach, whatever its policy." },
+	[OPTION_PIP_INDEX] = { "pip-index", TEXT(pip_index), .verbs = SANDBOXES, .in_file = true,
+		.word = "URL", .accepts = opt_not_empty, .expected = "a URL",
+		.help = "The index of Python packages, instead of the one that pip is configured "
+			"for on this machine, or the public one." },
+	[OPTION_NPM_REGISTRY] = { "npm-registry", TEXT(npm_registry), .verbs = SANDBOXES,
+		.in_file = true, .word = "URL", .accepts = opt_not_empty, .expected = "a URL",
+		.help = "The registry of JavaScript packages, instead of the one that npm is "
+			"configured for on this machine, or the public one." },
 	[OPTION_ONE_ID] = { "one-id", FLAG(one_id), .verbs = SANDBOXES | FOR_DOCTOR,
 		.in_file = true,
 		.help = "Use no subordinate user ids, even where there are some. This is weaker." },
@@ -189,19 +257,60 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.in_file = true,
 		.help = "Use no disk quotas, even where they are available. This is weaker." },
 	[OPTION_REQUIRE] = { "require", TEXT(require), .verbs = SANDBOXES | FOR_DOCTOR,
-		.in_file = true, .word = "LAYER,...", .accepts = is_not_empty,
+		.in_file = true, .word = "LAYER,...", .accepts = opt_not_empty,
 		.expected = "names of layers",
 		.help = "Refuse to start unless these layers are on; 'belljar doctor' lists "
 			"them." },
-	[OPTION_ENGINE] = { "engine", CHOICE(engine), .verbs = SANDBOXES, .in_file = true,
+	[OPTION_ENGINE] = { "engine", CHOICE(engine), .in_file = true,
+		.verbs = SANDBOXES | FOR_DOCTOR | FOR_RM,
 		.word = "ENGINE", .initial_text = "native", .choices = engines,
-		.help = "What creates sandboxes: native is belljar itself." },
+		.help = "What creates sandboxes: native is belljar itself, docker a Docker or "
+			"Podman that runs already, auto is native where this machine allows it "
+			"and docker elsewhere." },
+	[OPTION_IMAGE] = { "image", TEXT(image), .verbs = SANDBOXES, .in_file = true,
+		.word = "NAME", .accepts = spec_is_image,
+		.expected = "the name of an image, such as python:3",
+		.help = "The image of sandboxes in the docker engine, pulled if it is missing. "
+			"Without this option: belljar-sandbox, which 'make image' builds, else "
+			"python:3." },
+	[OPTION_IMAGES] = { "images", TEXT(images), SETTING, .word = "NAME,...",
+		.accepts = opt_image_list, .expected = "names of images with , between",
+		.help = "Images that a client may have pulled; a name that ends in * stands for "
+			"all that begin like it. Images that Docker has already may always be "
+			"used." },
+	[OPTION_DOCKER_HOST] = { "docker-host", TEXT(docker_host), .in_file = true,
+		.verbs = SANDBOXES | FOR_DOCTOR | FOR_RM, .word = "URL", .accepts = opt_not_empty,
+		.expected = "an address such as unix:///run/docker.sock",
+		.help = "Where the docker engine finds Docker, instead of DOCKER_HOST, Docker's "
+			"context and the usual sockets." },
+	[OPTION_DOCKER_RUNTIME] = { "docker-runtime", TEXT(docker_runtime), .in_file = true,
+		.verbs = SANDBOXES | FOR_DOCTOR, .word = "NAME", .accepts = opt_word,
+		.expected = "the name of a runtime, such as runsc",
+		.help = "The OCI runtime of containers, such as runsc (gVisor) or kata, instead of "
+			"Docker's default." },
+	[OPTION_DOCKER_ROOT] = { "docker-root", CHOICE(docker_root), .in_file = true,
+		.verbs = SANDBOXES | FOR_DOCTOR, .word = "HOW", .initial_text = "read-only",
+		.choices = docker_roots,
+		.help = "Whether programs may write outside of /workspace, their home directory "
+			"and /tmp, where file permissions allow it. What they write there is lost "
+			"when the sandbox sleeps." },
 	[OPTION_PROFILE] = { "profile", TEXT(profile), SETTING, .word = "NAME",
-		.initial_text = "default", .accepts = is_profile,
-		.expected = "the name of a profile: default",
-		.help = "The set of tools that clients get." },
+		.initial_text = "default", .accepts = opt_profile,
+		.expected = "one of " PROFILE_NAMES,
+		.help = "The set of tools that clients get: " PROFILE_NAMES ". All but the first "
+			"have the tools of another server: doc/profiles.md." },
+	[OPTION_NO_PERSISTENT] = { "no-persistent", FLAG(no_persistent), SETTING,
+		.help = "With --profile code-sandbox: give each sandbox_initialize a sandbox of "
+			"its own that is removed with the server." },
+	[OPTION_TRUST_USER_HEADER] = { "trust-user-header", FLAG(trust_user_header), SETTING,
+		.help = "Behind a proxy that sets it: the header x-user-id names a user of the "
+			"caller, who has sandboxes of their own." },
+	[OPTION_ARTIFACT_LIMIT] = { "artifact-limit", NUMBER(artifact_mib), SETTING,
+		.also_variable = "MCP_ARTIFACT_SIZE_LIMIT_MB", .word = "MIB", RANGE(50, 1, 60),
+		.help = "Largest file that --profile execution-client gives out at /artifacts, in "
+			"MiB." },
 	[OPTION_ALLOW_PATH] = { "allow-path", TEXT(allow_path), SETTING, .word = "DIR:...",
-		.accepts = is_not_empty, .expected = "directories with : between",
+		.accepts = opt_not_empty, .expected = "directories with : between",
 		.help = "Directories of this machine that copy_in may read and copy_out may "
 			"write." },
 	[OPTION_ROOTS] = { "roots", CHOICE(roots), SETTING, .word = "WHETHER",
@@ -259,7 +368,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		RANGE(2ULL * GIB, MIB, 1024ULL * GIB),
 		.help = "Most bytes of one copy between this machine and a sandbox." },
 	[OPTION_COPY_TRUSTED] = { "copy-trusted", TEXT(copy_trusted), .verbs = FOR_SERVE | FOR_CP,
-		.in_file = true, .word = "KIND,...", .accepts = is_trusted_list,
+		.in_file = true, .word = "KIND,...", .accepts = opt_trusted_list,
 		.expected = "'all', or kinds that the manual page lists",
 		.help = "Copy these kinds of files to this machine although programs here execute "
 			"or trust them by themselves: 'all', or kinds such as git-hooks and "
@@ -271,38 +380,66 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_PREVIEW] = { "preview", FLAG(preview), .verbs = FOR_CP, .flag_only = true,
 		.help = "Write nothing, and print what would change as a list and a diff." },
 	[OPTION_LANGUAGE] = { "language", TEXT(language), .verbs = FOR_RUN, .flag_only = true,
-		.word = "NAME", .accepts = is_not_empty, .expected = "the name of a language",
+		.word = "NAME", .accepts = opt_not_empty, .expected = "the name of a language",
 		.help = "The language of the code, if the file's name does not show it." },
 	[OPTION_KEEP] = { "keep", FLAG(keep), .verbs = FOR_RUN, .flag_only = true,
 		.help = "Keep the sandbox when the code has ended, and print its id." },
 	[OPTION_WITH] = { "with", TEXT(with), .verbs = FOR_RUN, .flag_only = true,
-		.word = "PATH:...", .accepts = is_not_empty, .expected = "paths with : between",
+		.word = "PATH:...", .accepts = opt_not_empty, .expected = "paths with : between",
 		.help = "Copy these files, and what these directories contain, into /workspace, "
 			"and run the code there beside them." },
 	[OPTION_SANDBOX] = { "sandbox", TEXT(sandbox), .verbs = FOR_EXEC | FOR_RUN,
-		.flag_only = true, .word = "NAME", .accepts = is_sandbox_name,
+		.flag_only = true, .word = "NAME", .accepts = opt_sandbox_name,
 		.expected = "a name of letters, digits, . _ -",
 		.help = "The sandbox to use, by name or id. If there is none of that name it is "
 			"created and kept. Without this option a new one is created and deleted "
 			"afterwards." },
+	[OPTION_USER] = { "user", TEXT(user), .flag_only = true, .word = "NAME",
+		.verbs = FOR_EXEC | FOR_RUN | FOR_SHELL | FOR_PS | FOR_LOGS | FOR_CP | FOR_RM,
+		.accepts = opt_token_user, .expected = "the name of a user of 'belljar token'",
+		.help = "Work on the sandboxes of this user of 'belljar serve --auth token', "
+			"instead of your own." },
 	[OPTION_TIMEOUT] = { "timeout", NUMBER(timeout_s), .verbs = FOR_EXEC | FOR_RUN,
 		.flag_only = true, .word = "SECONDS", RANGE(0, 0, 1000000),
 		.help = "Seconds after which the program is killed; 0 is never." },
 	[OPTION_TERMINAL] = { "terminal", FLAG(terminal), .verbs = FOR_EXEC, .flag_only = true,
 		.help = "Give the program a terminal of its own, as 'belljar shell' does; -t is "
 			"short for it." },
-	[OPTION_JSON] = { "json", FLAG(json), .verbs = FOR_DOCTOR | FOR_PS | FOR_LOGS | FOR_CLIENT,
-		.flag_only = true,
+	[OPTION_JSON] = { "json", FLAG(json), .flag_only = true,
+		.verbs = FOR_DOCTOR | FOR_PS | FOR_LOGS | FOR_CLIENT | FOR_TOKEN,
 		.help = "Print the report as JSON." },
 	[OPTION_WRITE] = { "write", FLAG(write), .verbs = FOR_CONNECT, .flag_only = true,
 		.help = "Edit the client's file, after making a backup beside it." },
 	[OPTION_NAME] = { "name", TEXT(name), .verbs = FOR_CONNECT, .flag_only = true,
-		.word = "NAME", .initial_text = "belljar", .accepts = is_server_name,
+		.word = "NAME", .initial_text = "belljar", .accepts = opt_server_name,
 		.expected = "1 to 32 letters, digits, '_' or '-'",
 		.help = "The name of this server in the client." },
 	[OPTION_FILE] = { "file", PATH(file), .verbs = FOR_CONNECT, .flag_only = true,
 		.word = "FILE",
 		.help = "The file to edit instead of the client's usual one." },
+	/* The same name as the addresses of 'serve', for verbs that connect to one. */
+	[OPTION_URL] = { "http", TEXT(url), .verbs = FOR_CONNECT, .flag_only = true,
+		.word = "URL", .accepts = opt_url,
+		.expected = "a URL such as http://127.0.0.1:8000/mcp",
+		.help = "Connect to a server at this URL, instead of starting one." },
+	[OPTION_TOKEN_ENV] = { "token-env", TEXT(token_env), .verbs = FOR_CONNECT,
+		.flag_only = true, .word = "NAME", .accepts = opt_variable_name,
+		.expected = "the name of an environment variable that does not start with BELLJAR_",
+		.help = "The environment variable from which the client takes the token for "
+			"--http; the token itself is written nowhere." },
+	[OPTION_SCOPES] = { "scopes", TEXT(scopes), .verbs = FOR_TOKEN, .flag_only = true,
+		.word = "SCOPE,...", .initial_text = "run,files", .accepts = opt_not_empty,
+		.expected = "scopes with , between",
+		.help = "What the token is for: run (run code, sandboxes), files (files in "
+			"sandboxes), admin (copies from and to this machine)." },
+	[OPTION_EXPIRES] = { "expires", TEXT(expires), .verbs = FOR_TOKEN, .flag_only = true,
+		.word = "WHEN", .initial_text = "90d", .accepts = opt_not_empty,
+		.expected = "an expiry",
+		.help = "When the token expires: never, a duration such as 30d or 12h, or a date "
+			"such as 2027-01-31." },
+	[OPTION_NOTE] = { "note", TEXT(note), .verbs = FOR_TOKEN, .flag_only = true,
+		.word = "TEXT", .accepts = opt_not_empty, .expected = "a text",
+		.help = "A remark that 'belljar token list' shows, such as the device." },
 };
 /* clang-format on */
 

@@ -2,9 +2,11 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -209,13 +211,26 @@ int option_value_read_json(const struct option_spec *spec, const json_t *json,
 
 _Static_assert(sizeof(enum log_level) == sizeof(unsigned), "choices are stored as unsigned");
 
+/* The home directory as a shell finds it; or NULL. */
+static const char *find_home(void)
+{
+	const char *home = getenv("HOME");
+	const struct passwd *user;
+
+	if (home != NULL && home[0] == '/')
+		return home;
+	user = getpwuid(geteuid());
+	return user != NULL && user->pw_dir[0] == '/' ? user->pw_dir : NULL;
+}
+
 /* Copies a text. In a path, and in each entry of a list, "~" and "~/..." are replaced by the home
  * directory: the configuration file and the files of MCP clients have no shell to do that, and a
  * shell replaces the first ~ of a list at most. */
 static char *copy_text(const struct option_spec *spec, const char *text, struct options *options)
 {
-	const char *home = getenv("HOME"), separator = option_separator(spec);
+	const char separator = option_separator(spec);
 	bool has_paths = spec->type == OPTION_TYPE_PATH || separator != '\0';
+	const char *home = has_paths && strchr(text, '~') != NULL ? find_home() : NULL;
 	AUTO_BUF struct buf out;
 	struct error full;
 
@@ -224,7 +239,7 @@ static char *copy_text(const struct option_spec *spec, const char *text, struct 
 		bool is_first = i == 0 || (separator != '\0' && text[i - 1] == separator);
 		char next = text[i + 1];
 
-		if (has_paths && is_first && text[i] == '~' && home != NULL && home[0] == '/' &&
+		if (is_first && text[i] == '~' && home != NULL &&
 		    (next == '\0' || next == '/' || next == separator))
 			(void)!buf_add(&out, view_of(home), &full);
 		else

@@ -10,6 +10,7 @@
 #include "base/trusted/trusted_names.h"
 #include "server/options/config.h"
 #include "server/options/option_value.h"
+#include "tools/profiles/profiles.h"
 
 /* --- the command line --- */
 
@@ -201,20 +202,37 @@ static int read_variable(struct option_layer *layer, unsigned verb, const char *
 	return set_unknown_variable(name, err);
 }
 
+/* Variables of older servers, such as MCP_SSE_MODE. The option's own variable wins. */
+static int read_foreign_variable(struct option_layer *layer, unsigned verb, const char *name,
+                                 const char *value, struct error *err)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		const struct option_spec *spec = &option_specs[i];
+
+		if (spec->also_variable == NULL || (spec->verbs & verb) == 0 ||
+		    layer->values[i].given || strcmp(name, spec->also_variable) != 0)
+			continue;
+		if (option_value_read(spec, value, &layer->values[i], err) < 0)
+			return error_wrap(err, "%s", name);
+	}
+	return 0;
+}
+
 static int read_environment(struct option_layer *layer, unsigned verb, char *const *environment,
                             struct error *err)
 {
 	for (; *environment != NULL; environment++) {
 		const char *equals = strchr(*environment, '=');
+		bool is_own = strncmp(*environment, OPTION_VARIABLE_PREFIX,
+		                      strlen(OPTION_VARIABLE_PREFIX)) == 0;
 		char *name;
 		int r;
 
-		if (strncmp(*environment, OPTION_VARIABLE_PREFIX, strlen(OPTION_VARIABLE_PREFIX)) !=
-		            0 ||
-		    equals == NULL)
+		if (equals == NULL)
 			continue;
 		name = mem_dup_len(*environment, (size_t)(equals - *environment));
-		r = read_variable(layer, verb, name, equals + 1, err);
+		r = is_own ? read_variable(layer, verb, name, equals + 1, err)
+		           : read_foreign_variable(layer, verb, name, equals + 1, err);
 		free(name);
 		if (r < 0)
 			return -1;
@@ -270,16 +288,71 @@ static int check_ceilings(const struct options *options, struct error *err)
 	return 0;
 }
 
+static const char *find_variable(char *const *environment, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; *environment != NULL; environment++)
+		if (strncmp(*environment, name, len) == 0 && (*environment)[len] == '=' &&
+		    (*environment)[len + 1] != '\0')
+			return *environment + len + 1;
+	return NULL;
+}
+
+/* Reads the settings of a profile. The variables are those that the users of the profile's original
+ * server know: a value that the option does not accept is an error that names the variable. */
+static int read_profile(struct option_layer *variables, struct option_layer *table,
+                        const char *name, char *const *environment, struct error *err)
+{
+	const struct profile *profile = profile_find(name);
+
+	for (const struct profile_setting *s = profile->settings; s != NULL && s->option != NULL;
+	     s++) {
+		const char *text = s->variable != NULL ? find_variable(environment, s->variable)
+		                                       : NULL;
+		struct option_layer *layer = text != NULL ? variables : table;
+		size_t id = 0;
+
+		while (strcmp(option_specs[id].name, s->option) != 0)
+			id++;
+		if (text == NULL)
+			text = s->value;
+		if (text != NULL &&
+		    option_value_read(&option_specs[id], text, &layer->values[id], err) < 0)
+			return error_wrap(err, "%s", s->variable != NULL ? s->variable : s->option);
+	}
+	return 0;
+}
+
+/* The name of the profile, from the first layer that has one. */
+static const char *choose_profile(const struct option_layer *const *layers, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (layers[i]->values[OPTION_PROFILE].given)
+			return layers[i]->values[OPTION_PROFILE].text;
+	return "default";
+}
+
+static int check_tls(const struct options *options, struct error *err)
+{
+	if ((options->tls_cert != NULL) == (options->tls_key != NULL))
+		return 0;
+	return error_set(err, ERR_INVALID, "tls-cert and tls-key belong together: give %s as well",
+	                 options->tls_cert != NULL ? "tls-key" : "tls-cert");
+}
+
 int options_load(struct options *ret, unsigned verb, const char *const flags[OPTION_COUNT],
                  char *const *environment, struct error *err)
 {
 	struct option_layer given = { 0 }, variables = { 0 }, defaults = { 0 };
+	struct option_layer known = { 0 }, usual = { 0 }; /* of the profile */
 	struct config config = { 0 };
-	const struct option_layer *const layers[] = { &given, &variables, &config.layer,
-		                                      &defaults };
-	static const enum option_source layer_sources[] = { OPTION_FROM_FLAG,
-		                                            OPTION_FROM_ENVIRONMENT,
-		                                            OPTION_FROM_FILE, OPTION_FROM_TABLE };
+	const struct option_layer *const layers[] = { &given,        &variables, &known,
+		                                      &config.layer, &usual,     &defaults };
+	static const enum option_source layer_sources[] = {
+		OPTION_FROM_FLAG, OPTION_FROM_ENVIRONMENT, OPTION_FROM_ENVIRONMENT,
+		OPTION_FROM_FILE, OPTION_FROM_TABLE,       OPTION_FROM_TABLE,
+	};
 	struct options options = { .verb = verb };
 	const char *named;
 
@@ -296,6 +369,12 @@ int options_load(struct options *ret, unsigned verb, const char *const flags[OPT
 			                                             .text = config.path };
 	}
 	read_defaults(&defaults);
+	if (verb == FOR_SERVE &&
+	    read_profile(&known, &usual, choose_profile(layers, ARRAY_LEN(layers)), environment,
+	                 err) < 0) {
+		config_done(&config);
+		return -1;
+	}
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		for (size_t j = 0; j < ARRAY_LEN(layers); j++)
 			if (layers[j]->values[i].given) {
@@ -306,7 +385,7 @@ int options_load(struct options *ret, unsigned verb, const char *const flags[OPT
 			}
 	}
 	config_done(&config);
-	if (check_ceilings(&options, err) < 0) {
+	if (check_ceilings(&options, err) < 0 || check_tls(&options, err) < 0) {
 		options_done(&options);
 		return -1;
 	}

@@ -20,12 +20,15 @@
 #include "base/arena.h"
 #include "base/attr.h"
 #include "base/log.h"
+#include "egress/net_policy.h"
 #include "engine/spec.h"
 
 struct error;
 
-enum engine_choice { ENGINE_NATIVE, ENGINE_CHOICES };
+enum engine_choice { ENGINE_AUTO, ENGINE_NATIVE, ENGINE_DOCKER, ENGINE_CHOICES };
+enum docker_root { DOCKER_ROOT_READ_ONLY, DOCKER_ROOT_WRITABLE, DOCKER_ROOTS };
 enum roots_choice { ROOTS_AUTO, ROOTS_YES, ROOTS_NO, ROOTS_CHOICES };
+enum auth_choice { AUTH_NONE, AUTH_TOKEN, AUTH_CHOICES };
 
 enum option_id {
 	OPTION_CONFIG,
@@ -40,6 +43,24 @@ enum option_id {
 	OPTION_MAX_QUEUE,
 	OPTION_PAGE_SIZE,
 	OPTION_GRACE,
+	OPTION_HTTP,
+	OPTION_STDIO,
+	OPTION_SSE,
+	OPTION_HOST,
+	OPTION_PORT,
+	OPTION_AUTH,
+	OPTION_TOKEN_FILE,
+	OPTION_ALLOW_UNAUTHENTICATED,
+	OPTION_TLS_CERT,
+	OPTION_TLS_KEY,
+	OPTION_ALLOW_HOST,
+	OPTION_ALLOW_ORIGIN,
+	OPTION_ACCESS_LOG,
+	OPTION_MAX_CONNECTIONS,
+	OPTION_MAX_SESSIONS,
+	OPTION_SESSION_IDLE,
+	OPTION_HTTP_TIMEOUT,
+	OPTION_HTTP_IDLE,
 	OPTION_STATE_DIR,
 	OPTION_TOOLS_DIR,
 	OPTION_SKILLS_DIR,
@@ -64,12 +85,27 @@ enum option_id {
 	OPTION_OPEN_FILES_MAX,
 	OPTION_GPU_MAX,
 	OPTION_CDI_DIRS,
+	OPTION_NETWORK,
+	OPTION_NETWORK_MAX,
+	OPTION_ALLOW_HOSTS,
+	OPTION_ASK_HOSTS,
+	OPTION_DENY_HOSTS,
+	OPTION_PIP_INDEX,
+	OPTION_NPM_REGISTRY,
 	OPTION_ONE_ID,
 	OPTION_NO_CGROUPS,
 	OPTION_NO_QUOTA,
 	OPTION_REQUIRE,
 	OPTION_ENGINE,
+	OPTION_IMAGE,
+	OPTION_IMAGES,
+	OPTION_DOCKER_HOST,
+	OPTION_DOCKER_RUNTIME,
+	OPTION_DOCKER_ROOT,
 	OPTION_PROFILE,
+	OPTION_NO_PERSISTENT,
+	OPTION_TRUST_USER_HEADER,
+	OPTION_ARTIFACT_LIMIT,
 	OPTION_ALLOW_PATH,
 	OPTION_ROOTS,
 	OPTION_NO_ROOTS,
@@ -93,12 +129,18 @@ enum option_id {
 	OPTION_KEEP,
 	OPTION_WITH,
 	OPTION_SANDBOX,
+	OPTION_USER,
 	OPTION_TIMEOUT,
 	OPTION_TERMINAL,
 	OPTION_JSON,
 	OPTION_WRITE,
 	OPTION_NAME,
 	OPTION_FILE,
+	OPTION_URL,
+	OPTION_TOKEN_ENV,
+	OPTION_SCOPES,
+	OPTION_EXPIRES,
+	OPTION_NOTE,
 	OPTION_COUNT,
 };
 
@@ -113,17 +155,30 @@ enum option_source {
 struct options {
 	const char *config; /* the file that was read; NULL: none */
 	enum log_level log_level;
-	uint64_t max_line;          /* bytes of one message */
-	uint64_t max_depth;         /* JSON nesting of a message */
-	uint64_t max_values;        /* JSON values of a message */
-	uint64_t max_batch;         /* messages in a batch */
-	uint64_t max_calls;         /* calls in progress per client */
-	uint64_t max_held;          /* bytes of messages whose calls are in progress */
-	uint64_t max_subscriptions; /* subscriptions and listen streams per client */
-	uint64_t max_queue;         /* bytes queued for a client that does not read */
-	uint64_t page_size;         /* entries per page of a list */
-	uint64_t grace_ms;          /* for running calls, when the client or the server ends */
-	const char *state_dir;      /* NULL: the default one */
+	uint64_t max_line;              /* bytes of one message */
+	uint64_t max_depth;             /* JSON nesting of a message */
+	uint64_t max_values;            /* JSON values of a message */
+	uint64_t max_batch;             /* messages in a batch */
+	uint64_t max_calls;             /* calls in progress per client */
+	uint64_t max_held;              /* bytes of messages whose calls are in progress */
+	uint64_t max_subscriptions;     /* subscriptions and listen streams per client */
+	uint64_t max_queue;             /* bytes queued for a client that does not read */
+	uint64_t page_size;             /* entries per page of a list */
+	uint64_t grace_ms;              /* for running calls, when the client or the server ends */
+	const char *http;               /* addresses to listen on, separated by ","; or NULL */
+	const char *host;               /* without brackets */
+	uint64_t port;                  /* 0: any free one */
+	const char *token_file;         /* NULL: the usual one */
+	const char *tls_cert, *tls_key; /* PEM files; both or neither */
+	const char *allow_host, *allow_origin; /* separated by ","; or NULL */
+	enum auth_choice auth;                 /* who may call over HTTP */
+	bool stdio;                            /* serve standard input and output beside HTTP */
+	bool sse;                              /* listen on host and port, as older servers do */
+	bool allow_unauthenticated; /* AUTH_NONE on addresses that other machines reach */
+	bool access_log;
+	uint64_t max_connections, max_sessions;
+	uint64_t session_idle_s, http_timeout_s, http_idle_s;
+	const char *state_dir;                       /* NULL: the default one */
 	const char *tools_dir, *skills_dir, *mounts; /* shared directories of the host; or NULL */
 	struct spec_limits limits;     /* of a sandbox, unless its creator sets others */
 	struct spec_limits limits_max; /* the most that its creator may set; 0: not given */
@@ -133,8 +188,18 @@ struct options {
 	const char *gpu;      /* none, auto, a number, a name */
 	const char *gpu_max;  /* the most that the creator of a sandbox may ask for; or NULL */
 	const char *cdi_dirs; /* separated by ":" */
+	enum net_mode network, network_max;
+	const char *allow_hosts, *ask_hosts, *deny_hosts; /* separated by ","; or NULL */
+	const char *pip_index, *npm_registry; /* URLs; NULL: as pip and npm are configured here */
 	enum engine_choice engine;
-	const char *profile;     /* the set of tools */
+	enum docker_root docker_root;
+	const char *image;                        /* of sandboxes, in the docker engine; or NULL */
+	const char *images;                       /* those that a client may have pulled; or NULL */
+	const char *docker_host, *docker_runtime; /* or NULL */
+	const char *profile;                      /* the set of tools */
+	bool no_persistent;                       /* of the profile code-sandbox */
+	bool trust_user_header;  /* HTTP: the header x-user-id names a user of the caller */
+	uint64_t artifact_mib;   /* most that GET /artifacts/FILE answers */
 	const char *allow_path;  /* directories to copy from and to, separated by ":"; or NULL */
 	enum roots_choice roots; /* whether directories that the client declares are used */
 	bool no_roots;           /* like ROOTS_NO, whatever `roots` is */
@@ -151,16 +216,20 @@ struct options {
 	const char *copy_trusted; /* kinds of trusted files that copies may write; or NULL */
 	bool copy_executables;    /* copies may write new executable files */
 	bool preview;             /* cp */
-	const char *language;     /* run; NULL: derived from the file name */
 	bool keep;                /* run */
+	bool terminal;            /* exec */
+	bool json;                /* doctor, ps, logs, client, token */
+	bool write;               /* connect */
+	const char *language;     /* run; NULL: derived from the file name */
 	const char *with;         /* run; files and directories, separated by ":"; or NULL */
 	const char *sandbox;      /* exec, run; NULL: a new temporary one */
-	uint64_t timeout_s;       /* exec, run; 0: none */
-	bool terminal;            /* exec */
-	bool json;                /* doctor, ps, logs, client */
-	bool write;               /* connect */
-	const char *name;         /* connect */
-	const char *file;         /* connect; NULL: the client's usual file */
+	const char *user; /* exec, run, shell, ps, logs, cp, rm: whose sandboxes; NULL: one's own */
+	uint64_t timeout_s;    /* exec, run; 0: none */
+	const char *name;      /* connect */
+	const char *file;      /* connect; NULL: the client's usual file */
+	const char *url;       /* connect, client; NULL: standard input and output */
+	const char *token_env; /* connect, client: the variable that holds the token; or NULL */
+	const char *scopes, *expires, *note; /* token add */
 
 	struct arena texts;
 	unsigned verb; /* enum option_verb: the one that the options were read for */
@@ -180,6 +249,7 @@ enum option_verb {
 	FOR_CP = 1 << 8,
 	FOR_LOGS = 1 << 9,
 	FOR_CLIENT = 1 << 10,
+	FOR_TOKEN = 1 << 11,
 };
 
 enum option_type {
@@ -197,6 +267,7 @@ struct option_spec {
 	unsigned verbs;             /* enum option_verb bits */
 	bool in_file;               /* may stand in the configuration file */
 	bool flag_only;             /* neither in the file nor in the environment */
+	const char *also_variable;  /* a variable of older servers that sets it too; or NULL */
 	size_t offset;              /* in struct options */
 	const char *word;           /* placeholder of the value in the help; NULL for flags */
 	const char *initial_text;   /* the default of texts, paths and choices; NULL: none */
