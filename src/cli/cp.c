@@ -212,7 +212,7 @@ static int start_copy(void *ctx, struct attachment *attachment, struct error *er
 	             (const char *const *)cp->porter.directories, cp->porter.count, HOST_ROOTS_OFF,
 	             &cp->host, err) < 0)
 		return -1;
-	return host_open(cp->host, cp->path, on_host_open, cp, &cp->handle, err);
+	return host_open(cp->host, HOST_ALL_DIRS, cp->path, on_host_open, cp, &cp->handle, err);
 }
 
 static bool ignore_signal(void *ctx, int number)

@@ -33,13 +33,13 @@ static bool keep_row(void *ctx, const struct history_row *row)
 
 /* The history may have rows of sandboxes that were deleted, so an id is used as it is. A name must
  * belong to a sandbox. */
-static int find_id(struct store *store, const char *wanted, const char **ret,
+static int find_id(struct store *store, const char *owner, const char *wanted, const char **ret,
                    struct sandbox_row *room, struct error *err)
 {
 	*ret = wanted;
 	if (wanted == NULL || spec_is_id(wanted))
 		return 0;
-	if (registry_find(store, owner_local(), wanted, room, err) < 0)
+	if (registry_find(store, owner, wanted, room, err) < 0)
 		return -1;
 	*ret = room->spec.id;
 	return 0;
@@ -49,15 +49,15 @@ static int read_rows(const struct verb_call *call, struct rows *rows, struct err
 {
 	AUTO_FREE struct sandbox_row *room = mem_new(sizeof *room);
 	AUTO(store) struct store *store = NULL;
-	const char *id;
+	const char *owner = owner_choose(call->options->user), *id;
 
 	if (records_open(call->options, &store, NULL, err) < 0)
 		return -1;
 	if (store == NULL)
 		return 0;
-	if (find_id(store, call->operands[0], &id, room, err) < 0)
+	if (find_id(store, owner, call->operands[0], &id, room, err) < 0)
 		return -1;
-	return history_each(store, owner_local(), id, SHOWN_MAX, keep_row, rows, err);
+	return history_each(store, owner, id, SHOWN_MAX, keep_row, rows, err);
 }
 
 /* The rows hold text that came from clients and programs: escape it for the terminal. */
@@ -128,8 +128,9 @@ const struct verb verb_logs = {
 	.operand = "SANDBOX",
 	.summary = "Show what was run, and how it ended.",
 	.help = "Prints one line for each program, piece of code and session cell that has ended, "
-	        "at most 1000, the newest last. SANDBOX is a name or an id. The lines of a "
-	        "sandbox are deleted with it. The output of programs is not kept.",
+	        "and for each host that a program tried to reach, at most 1000, the newest last. "
+	        "SANDBOX is a name or an id. The lines of a sandbox are deleted with it. The "
+	        "output of programs is not kept.",
 	.examples = examples,
 	.options = FOR_LOGS,
 	.run = run_logs,

@@ -109,7 +109,9 @@ static int list_sandboxes(const struct options *options, struct listing *listing
 
 	if (records_open(options, &store, &listing->servers, err) < 0)
 		return -1;
-	return store != NULL ? registry_each(store, owner_local(), show_sandbox, listing, err) : 0;
+	return store != NULL ? registry_each(store, owner_choose(options->user), show_sandbox,
+	                                     listing, err)
+	                     : 0;
 }
 
 static enum verb_result run_ps(const struct verb_call *call, struct error *err)

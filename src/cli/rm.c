@@ -40,6 +40,7 @@ static void on_deleted(void *ctx, const struct error *why);
 /* Starts the removal of the next sandbox. One that cannot be removed does not stop the others. */
 static void remove_next(struct removal *removal)
 {
+	const char *owner = owner_choose(removal->call->options->user);
 	struct manager *manager = runtime_manager(removal->runtime);
 	struct sandbox *sandbox;
 	struct error err;
@@ -47,7 +48,7 @@ static void remove_next(struct removal *removal)
 
 	while ((name = removal->call->operands[removal->next]) != NULL) {
 		removal->next++;
-		if (sandbox_find(manager, owner_local(), name, &sandbox, &err) == 0) {
+		if (sandbox_find(manager, owner, name, &sandbox, &err) == 0) {
 			sandbox_delete(sandbox, on_deleted, removal);
 			return;
 		}

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/text/utf8.h"
+#include "cli/client/client.h"
 #include "cli/client/client_link.h"
 #include "cli/client/client_show.h"
 #include "cli/client/client_tour.h"
@@ -15,25 +16,14 @@
 #include "cli/verb.h"
 #include "server/options/options.h"
 
-enum { WORDS_MAX = 3, ARGUMENTS_MAX = 10 * 1024 * 1024, CHUNK = 64 * 1024 };
-
-struct client {
-	const char *words[WORDS_MAX]; /* the action and its operands, then NULL */
-	const char *const *flags;     /* flags for the server */
-	bool as_json;
-	json_t *arguments; /* of the tool or prompt */
-	struct link link;
-	bool failed; /* the result of a tool was an error */
-};
-
-typedef int action_fn(struct client *client, struct error *err);
+enum { ARGUMENTS_MAX = 10 * 1024 * 1024, CHUNK = 64 * 1024 };
 
 static int print_list(struct client *client, const char *method, const char *key, const char *name,
                       struct error *err)
 {
 	AUTO_JSON json_t *entries = NULL;
 
-	if (link_list(&client->link, method, key, &entries, err) < 0)
+	if (client_link_list(&client->link, method, key, &entries, err) < 0)
 		return -1;
 	if (client->as_json)
 		show_json(entries);
@@ -65,7 +55,7 @@ static int list_resources(struct client *client, struct error *err)
 static int request_result(struct client *client, const char *method, json_t *params, json_t **ret,
                           struct error *err)
 {
-	if (link_request(&client->link, method, params, ret, err) < 0)
+	if (client_link_request(&client->link, method, params, ret, err) < 0)
 		return -1;
 	if (client->as_json)
 		show_json(*ret);
@@ -126,20 +116,38 @@ static int read_resource(struct client *client, struct error *err)
 	return 0;
 }
 
-static const struct action {
-	const char *name;
-	const char *operand; /* NULL: the action takes none */
-	bool takes_json;     /* arguments may follow the operand */
-	action_fn *act;
-} actions[] = {
-	{ "tools", NULL, false, list_tools },         { "call", "TOOL", true, call_tool },
-	{ "prompts", NULL, false, list_prompts },     { "prompt", "NAME", true, get_prompt },
-	{ "resources", NULL, false, list_resources }, { "read", "URI", false, read_resource },
+static int take_tour(struct client *client, struct error *err)
+{
+	return tour_run(&client->link, &client->failed, err);
+}
+
+const struct client_action client_actions[] = {
+	{ "tools", "List the tools.", NULL, false, list_tools },
+	{ "call", "Call a tool.", "TOOL", true, call_tool },
+	{ "prompts", "List the prompts.", NULL, false, list_prompts },
+	{ "prompt", "Get a prompt.", "NAME", true, get_prompt },
+	{ "resources", "List the resources.", NULL, false, list_resources },
+	{ "read", "Read a resource.", "URI", false, read_resource },
+	{ "tour", "Call the main tools one after the other.", NULL, false, take_tour },
+	{ NULL, NULL, NULL, false, NULL },
 };
+
+const struct client_action *client_find_action(const char *name)
+{
+	for (size_t i = 0; client_actions[i].name != NULL; i++)
+		if (strcmp(client_actions[i].name, name) == 0)
+			return &client_actions[i];
+	return NULL;
+}
+
+/* Not in the list above: the loop cannot be started from within. */
+static const struct client_action shell_action = { "shell", NULL, NULL, false, client_shell };
 
 static const char *action_name_at(size_t i)
 {
-	return i < ARRAY_LEN(actions) ? actions[i].name : NULL;
+	const size_t count = ARRAY_LEN(client_actions) - 1;
+
+	return i < count ? client_actions[i].name : i == count ? shell_action.name : NULL;
 }
 
 static int read_stdin(struct buf *buf, struct error *err)
@@ -188,7 +196,7 @@ static int take_words(struct client *client, const char *const *operands, struct
 	char shown[80];
 
 	for (; *operands != NULL && ((*operands)[0] != '-' || (*operands)[1] == '\0'); operands++) {
-		if (count == WORDS_MAX)
+		if (count == CLIENT_WORDS_MAX)
 			return error_set(err, ERR_INVALID, "client: unexpected argument '%s'",
 			                 utf8_escape(view_of(*operands), shown, sizeof shown));
 		client->words[count++] = *operands;
@@ -197,14 +205,15 @@ static int take_words(struct client *client, const char *const *operands, struct
 	return 0;
 }
 
-static int choose_action(struct client *client, const struct action **ret, struct error *err)
+static int choose_action(struct client *client, const struct client_action **ret, struct error *err)
 {
 	char shown[80];
-	const struct action *action = NULL;
+	const struct client_action *action = NULL;
 
-	for (size_t i = 0; i < ARRAY_LEN(actions); i++)
-		if (client->words[0] != NULL && strcmp(actions[i].name, client->words[0]) == 0)
-			action = &actions[i];
+	if (client->words[0] != NULL)
+		action = strcmp(client->words[0], shell_action.name) == 0
+		                 ? &shell_action
+		                 : client_find_action(client->words[0]);
 	*ret = action;
 	if (action == NULL)
 		return client->as_json ? error_set(err, ERR_INVALID,
@@ -216,7 +225,7 @@ static int choose_action(struct client *client, const struct action **ret, struc
 	for (size_t i = action->operand == NULL ? 1
 	                : action->takes_json    ? 3
 	                                        : 2;
-	     i < WORDS_MAX; i++)
+	     i < CLIENT_WORDS_MAX; i++)
 		if (client->words[i] != NULL)
 			return error_set(
 			        err, ERR_INVALID, "client %s: unexpected argument '%s'",
@@ -238,20 +247,22 @@ static int run_tour(struct client *client, const json_t *server, struct error *e
 	return tour_run(&client->link, &client->failed, err);
 }
 
-static int run_action(struct client *client, const struct action *action, struct error *err)
+static int run_action(struct client *client, const struct client_action *action, struct error *err)
 {
 	AUTO_JSON json_t *server = NULL;
 
-	if (link_open(&client->link, client->flags, &server, err) < 0)
+	if (client_link_open(&client->link, client->flags, &server, err) < 0)
 		return -1;
 	client->link.with_progress = isatty(STDERR_FILENO) == 1;
+	if (action == NULL && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1)
+		action = &shell_action;
 	return action != NULL ? action->act(client, err) : run_tour(client, server, err);
 }
 
 static enum verb_result run_client(const struct verb_call *call, struct error *err)
 {
 	struct client client = { .as_json = call->options->json };
-	const struct action *action;
+	const struct client_action *action;
 	int r;
 
 	if (take_words(&client, call->operands, err) < 0 ||
@@ -260,7 +271,7 @@ static enum verb_result run_client(const struct verb_call *call, struct error *e
 		return VERB_MISUSED;
 	}
 	r = run_action(&client, action, err);
-	link_close(&client.link);
+	client_link_close(&client.link);
 	json_decref(client.arguments);
 	if (r < 0 && client.link.is_cancelled) {
 		*call->status = STATUS_SIGNAL + SIGINT;
@@ -271,14 +282,15 @@ static enum verb_result run_client(const struct verb_call *call, struct error *e
 }
 
 static const struct verb_example examples[] = {
-	{ "belljar client", "Take a tour of the tools." },
+	{ "belljar client", "Type calls, with completion and history." },
+	{ "belljar client tour", "Take a tour of the tools." },
 	{ "belljar client tools", "List the tools." },
 	{ "belljar client call run_code '{\"language\": \"python\", \"code\": \"print(1)\"}'",
 	  "Call a tool and print its result." },
 	{ "belljar client call --json run_command - <arguments.json",
 	  "Read the arguments from standard input and print the whole result as JSON." },
 	{ "belljar client read belljar://tools/run_code", "Print the manual of a tool." },
-	{ "belljar client tools -- --state-dir /tmp/try", "Pass flags to the server." },
+	{ "belljar client -- --profile code-executor", "Use the tools of a profile." },
 	{ NULL, NULL },
 };
 
@@ -289,8 +301,13 @@ const struct verb verb_client = {
 	.operand_choice = action_name_at,
 	.summary = "Call tools from the command line, as an MCP client does.",
 	.help = "Starts a server ('belljar serve', with the flags after --), performs one action, "
-	        "and stops the server. Without an ACTION it takes a tour of the tools: it creates "
-	        "a sandbox, uses it, deletes it, and prints each call and its result.\n\n"
+	        "and stops the server.\n\n"
+	        "Without an ACTION on a terminal, and with 'shell', it reads one command per line "
+	        "until Ctrl-D: a tool with its arguments as words (write_file path=a content='b') "
+	        "or as JSON, or an ACTION; 'help' lists all. Tab completes names, and the arrow "
+	        "keys show earlier lines. 'tour', or no ACTION without a terminal, takes a tour of "
+	        "the tools: it creates a sandbox, uses it, deletes it, and prints each call and "
+	        "its result.\n\n"
 	        "'tools', 'prompts' and 'resources' print a list. 'call TOOL JSON' calls a tool "
 	        "with these arguments, 'prompt NAME JSON' gets a prompt; JSON may be left out, and "
 	        "- reads it from standard input. 'read URI' reads a resource. Text is printed as "

@@ -97,7 +97,7 @@ static bool wait_for_exit(pid_t pid)
 	return true;
 }
 
-void link_close(struct link *link)
+void client_link_close(struct link *link)
 {
 	if (link->to >= 0)
 		(void)close(link->to);
@@ -273,8 +273,8 @@ static bool is_response(const struct link *link, const char *method, json_t *mes
 	return true;
 }
 
-int link_request(struct link *link, const char *method, json_t *params, json_t **ret,
-                 struct error *err)
+int client_link_request(struct link *link, const char *method, json_t *params, json_t **ret,
+                        struct error *err)
 {
 	json_t *request = json_obj(), *meta;
 	bool answered = false;
@@ -311,7 +311,8 @@ int link_request(struct link *link, const char *method, json_t *params, json_t *
 	return *ret != NULL ? 0 : -1;
 }
 
-int link_open(struct link *link, const char *const *flags, json_t **ret_server, struct error *err)
+int client_link_open(struct link *link, const char *const *flags, json_t **ret_server,
+                     struct error *err)
 {
 	struct sigaction action = { .sa_handler = on_interrupt };
 	json_t *params = json_obj(), *info = json_obj();
@@ -331,15 +332,25 @@ int link_open(struct link *link, const char *const *flags, json_t **ret_server, 
 		json_decref(params);
 		return -1;
 	}
-	if (link_request(link, "initialize", params, &server, err) < 0 ||
+	if (client_link_request(link, "initialize", params, &server, err) < 0 ||
 	    send_notification(link, "notifications/initialized", NULL, err) < 0)
 		return -1;
 	*ret_server = TAKE_PTR(server);
 	return 0;
 }
 
-int link_list(struct link *link, const char *method, const char *key, json_t **ret,
-              struct error *err)
+bool client_link_resume(struct link *link)
+{
+	siginfo_t info = { 0 };
+
+	interrupts = 0;
+	link->is_cancelled = false;
+	return waitid(P_PID, (id_t)link->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid == 0;
+}
+
+int client_link_list(struct link *link, const char *method, const char *key, json_t **ret,
+                     struct error *err)
 {
 	AUTO_JSON json_t *all = json_list();
 	AUTO_FREE char *cursor = NULL;
@@ -350,7 +361,7 @@ int link_list(struct link *link, const char *method, const char *key, json_t **r
 		const char *next;
 
 		json_set_text(params, "cursor", cursor);
-		if (link_request(link, method, params, &page, err) < 0)
+		if (client_link_request(link, method, params, &page, err) < 0)
 			return -1;
 		entries = json_member(page, key, JSON_ARRAY);
 		if (entries == NULL)

@@ -1,6 +1,6 @@
 /* client_link.h - a `belljar serve` process connected by two pipes, and the requests to it.
  *
- *   link_open -> link_request ... -> link_close
+ *   client_link_open -> client_link_request ... -> client_link_close
  *
  * All calls block, and one request is made at a time. Messages of the server are bounded and
  * checked like those of any server. The server inherits standard error. The first Ctrl-C cancels
@@ -26,15 +26,18 @@ struct link {
 };
 
 /* Starts this program as a server with these flags and initializes the connection. *ret_server is
- * the result of `initialize`. The caller calls link_close() after a failure too. */
-MUST_CHECK int link_open(struct link *link, const char *const *flags, json_t **ret_server,
-                         struct error *err);
+ * the result of `initialize`. The caller calls client_link_close() after a failure too. */
+MUST_CHECK int client_link_open(struct link *link, const char *const *flags, json_t **ret_server,
+                                struct error *err);
 /* Takes over `params`, which may be NULL. A JSON-RPC error becomes an error with the server's
  * text. */
-MUST_CHECK int link_request(struct link *link, const char *method, json_t *params, json_t **ret,
-                            struct error *err);
+MUST_CHECK int client_link_request(struct link *link, const char *method, json_t *params,
+                                   json_t **ret, struct error *err);
 /* Requests every page of a list, such as "tools/list" with the key "tools". *ret is an array. */
-MUST_CHECK int link_list(struct link *link, const char *method, const char *key, json_t **ret,
-                         struct error *err);
+MUST_CHECK int client_link_list(struct link *link, const char *method, const char *key,
+                                json_t **ret, struct error *err);
+/* Prepares for the next request after one that failed or was cancelled. False: the server has
+ * exited. */
+MUST_CHECK bool client_link_resume(struct link *link);
 /* Closes the server's input, waits up to 10 seconds for it to exit, then kills it. */
-void link_close(struct link *link);
+void client_link_close(struct link *link);

@@ -56,7 +56,7 @@ static int run_step(struct link *link, const struct step *step, const char *sand
 	params = json_obj();
 	json_set_text(params, "name", step->tool);
 	json_set(params, "arguments", arguments);
-	if (link_request(link, "tools/call", params, &result, err) < 0)
+	if (client_link_request(link, "tools/call", params, &result, err) < 0)
 		return -1;
 	show_content(json_object_get(result, "content"), INDENT, LINES_SHOWN);
 	if (json_is_true(json_object_get(result, "isError"))) {

@@ -52,6 +52,14 @@ static void list_clients(void)
 	out("\n'belljar connect CLIENT' prints what to add, and with --write adds it.\n");
 }
 
+/* True for a link that an application opens, false for a command with a URL among its words. */
+static bool is_address(const char *command)
+{
+	const char *scheme = strstr(command, "://");
+
+	return scheme != NULL && strcspn(command, " ") > (size_t)(scheme - command);
+}
+
 static void print_snippet(const struct entry *entry, const char *path)
 {
 	AUTO_FREE char *snippet = entry_snippet(entry);
@@ -61,9 +69,17 @@ static void print_snippet(const struct entry *entry, const char *path)
 	    path != NULL ? path : "its file", snippet);
 	if (command != NULL)
 		out("%s\n\n  %s\n\n",
-		    strstr(command, "://") != NULL ? "Or open this address:"
-		                                   : "Or run the client's own command:",
+		    is_address(command) ? "Or open this address:"
+		                        : "Or run the client's own command:",
 		    command);
+}
+
+static void print_token_hint(const struct entry *entry)
+{
+	if (entry->token_env != NULL)
+		out("Put the token of 'belljar token add' into the environment variable %s of the "
+		    "client.\n",
+		    entry->token_env);
 }
 
 static enum verb_result print_instructions(const struct entry *entry, const char *path,
@@ -76,9 +92,11 @@ static enum verb_result print_instructions(const struct entry *entry, const char
 	} else {
 		print_snippet(entry, path);
 		if (is_usual)
-			out("'belljar connect %s --write%s' edits the file for you.\n",
-			    entry->client->name, entry->options[0] != NULL ? " -- ..." : "");
+			out("'belljar connect %s --write%s%s' edits the file for you.\n",
+			    entry->client->name, entry->url != NULL ? " --http ..." : "",
+			    entry->options[0] != NULL ? " -- ..." : "");
 	}
+	print_token_hint(entry);
 	out("Then: %s\n", entry->client->next);
 	return VERB_DONE;
 }
@@ -126,6 +144,7 @@ static int write_entry(const struct entry *entry, const char *path, struct error
 	out("%s '%s' in %s.\n", result == EDIT_ADDED ? "Added" : "Replaced", entry->name, path);
 	if (backup != NULL)
 		out("The file as it was: %s\n", backup);
+	print_token_hint(entry);
 	out("Then: %s\n", entry->client->next);
 	return 0;
 }
@@ -180,6 +199,30 @@ static int check_serve_options(const char *const *operands, struct error *err)
 	return r;
 }
 
+/* Checks --http and --token-env for this client. */
+static int check_url(const struct verb_call *call, const struct client *client, struct error *err)
+{
+	const struct options *options = call->options;
+
+	if (options->url == NULL)
+		return options->token_env == NULL
+		               ? 0
+		               : error_set(err, ERR_INVALID, "connect: --token-env needs --http");
+	if (client->url_refusal != NULL)
+		return error_set(err, ERR_UNSUPPORTED, "connect: %s", client->url_refusal);
+	if (call->operands[1] != NULL)
+		return error_set(err, ERR_INVALID,
+		                 "connect: options of 'belljar serve' have no meaning with --http, "
+		                 "whose server runs already");
+	if (options->token_env != NULL && client->variable == NULL && client->url_key != NULL)
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "connect: %s cannot take a header from an environment variable: "
+		                 "leave out --token-env, and add \"headers\": {\"Authorization\": "
+		                 "\"Bearer TOKEN\"} to the entry",
+		                 client->title);
+	return 0;
+}
+
 static enum verb_result run_connect(const struct verb_call *call, struct error *err)
 {
 	const struct options *options = call->options;
@@ -189,20 +232,27 @@ static enum verb_result run_connect(const struct verb_call *call, struct error *
 	const char *path;
 
 	if (call->operands[0] == NULL) {
-		if (options->write || options->file != NULL) {
+		if (options->write || options->file != NULL || options->url != NULL) {
 			(void)error_set(err, ERR_INVALID, "connect: --%s needs a CLIENT",
-			                options->write ? "write" : "file");
+			                options->write          ? "write"
+			                : options->file != NULL ? "file"
+			                                        : "http");
 			return VERB_MISUSED;
 		}
 		list_clients();
 		return VERB_DONE;
 	}
-	if (check_serve_options(call->operands + 1, err) < 0)
+	if (check_url(call, client_find(call->operands[0]), err) < 0 ||
+	    check_serve_options(call->operands + 1, err) < 0)
 		return VERB_MISUSED;
 	if (find_program(&program, err) < 0)
 		return VERB_FAILED;
-	entry = (struct entry){ client_find(call->operands[0]), options->name, program,
-		                call->operands + 1 };
+	entry = (struct entry){ client_find(call->operands[0]),
+		                options->name,
+		                program,
+		                call->operands + 1,
+		                options->url,
+		                options->token_env };
 	usual = client_path(entry.client);
 	path = options->file != NULL ? options->file : usual;
 	if (options->write)
@@ -218,6 +268,8 @@ static const struct verb_example examples[] = {
 	  "The client starts belljar with these options." },
 	{ "belljar connect vscode --write --file .vscode/mcp.json",
 	  "Add it to a project's file instead." },
+	{ "belljar connect cursor --http https://box.example/mcp --token-env BJ_TOKEN",
+	  "Use a server that runs elsewhere." },
 	{ NULL, NULL },
 };
 
@@ -231,11 +283,14 @@ const struct verb verb_connect = {
 	        "command if it has one. With --write, belljar edits the file itself and keeps a "
 	        "backup beside it; comments and all other entries stay as they are. In an existing "
 	        "entry of the same name only command, args and type change, and settings such as "
-	        "an environment or a timeout are kept; an entry for a server at a URL is replaced. "
+	        "an environment or a timeout are kept; an entry for a server at a URL is replaced, "
+	        "and with --http the other way round. "
 	        "A file that cannot be edited safely is not changed, and the error says why. "
 	        "Codex's file is never edited: `codex mcp add` does it.\n\n"
 	        "Arguments after -- are options of 'belljar serve' for the entry; they are "
-	        "checked, and replace those of an existing entry.\n\n"
+	        "checked, and replace those of an existing entry. With --http the client starts "
+	        "no server, but connects to one that runs already; with --token-env it takes the "
+	        "token from that environment variable each time.\n\n"
 	        "Without a CLIENT, the known clients and their files are listed.",
 	.examples = examples,
 	.options = FOR_CONNECT,

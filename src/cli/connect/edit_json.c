@@ -217,16 +217,24 @@ static int set_member(const struct writer *writer, const struct json_place *obje
 	return fill_object(*writer, object, key, value, outer, err);
 }
 
-/* Members of an entry for a server at a URL. A client prefers the URL to a command, so such an
- * entry is replaced as a whole. */
+/* Members of an entry for a server at a URL. */
 static const char *const url_keys[] = { "url", "httpUrl", "serverUrl" };
 
-static bool has_url(const json_t *entry)
+/* True if the old entry reaches a server in the same way as the wanted one: by a command, or by a
+ * URL under the same key. Any other entry is replaced as a whole, because a client that finds a URL
+ * and a command in one entry may choose either. */
+static bool is_same_way(const json_t *old, const struct entry *entry)
 {
-	for (size_t i = 0; i < ARRAY_LEN(url_keys); i++)
-		if (json_has(entry, url_keys[i]))
-			return true;
-	return false;
+	if (!json_is_object(old) || (entry->url != NULL && json_has(old, "command")))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(url_keys); i++) {
+		bool is_wanted = entry->url != NULL &&
+		                 strcmp(entry->client->url_key, url_keys[i]) == 0;
+
+		if (json_has(old, url_keys[i]) != is_wanted)
+			return false;
+	}
+	return true;
 }
 
 /* True if the entry has all wanted members; members the user added, such as "env", do not
@@ -310,11 +318,11 @@ static enum edit_result edit_checked(struct view text, const json_t *parsed,
 	struct step step = { entry->client->servers_key, entry->name, NULL, wanted };
 	int r;
 
-	if (!json_is_object(old) || has_url(old)) {
+	if (!is_same_way(old, entry)) {
 		r = apply_step(text, &step, ret, err);
 	} else {
 		if (json_has(old, "type")) /* an old "sse" would be wrong now */
-			json_set_text(wanted, "type", "stdio");
+			json_set_text(wanted, "type", entry->url != NULL ? "http" : "stdio");
 		if (has_members(old, wanted))
 			return EDIT_NOTHING;
 		r = merge_members(text, old, wanted, step, ret, err);

@@ -37,7 +37,7 @@ static char *take_text(struct buf *buf)
 	return text;
 }
 
-json_t *entry_json(const struct entry *entry)
+static json_t *program_json(const struct entry *entry)
 {
 	json_t *object = json_obj();
 	json_t *args = json_list();
@@ -50,6 +50,37 @@ json_t *entry_json(const struct entry *entry)
 		json_push(args, json_str(entry->options[i]));
 	json_set(object, "args", args);
 	return object;
+}
+
+/* "Bearer ${NAME}": the client puts the token in when it connects. The caller frees. */
+static char *format_authorization(const struct entry *entry)
+{
+	const char *at = strstr(entry->client->variable, "%s");
+
+	return mem_format("Bearer %.*s%s%s", (int)(at - entry->client->variable),
+	                  entry->client->variable, entry->token_env, at + strlen("%s"));
+}
+
+static json_t *url_json(const struct entry *entry)
+{
+	json_t *object = json_obj();
+
+	if (entry->client->typed)
+		json_set_text(object, "type", "http");
+	json_set_text(object, entry->client->url_key, entry->url);
+	if (entry->token_env != NULL && entry->client->variable != NULL) {
+		AUTO_FREE char *authorization = format_authorization(entry);
+		json_t *headers = json_obj();
+
+		json_set_text(headers, "Authorization", authorization);
+		json_set(object, "headers", headers);
+	}
+	return object;
+}
+
+json_t *entry_json(const struct entry *entry)
+{
+	return entry->url != NULL ? url_json(entry) : program_json(entry);
 }
 
 char *entry_snippet(const struct entry *entry)
@@ -138,12 +169,39 @@ static void add_link(struct buf *buf, const struct entry *entry)
 			add_bytes(buf, (struct view){ p, 1 });
 }
 
+static void add_url(struct buf *buf, const struct entry *entry)
+{
+	add_shell_word(buf, entry->url);
+}
+
+static void add_header(struct buf *buf, const struct entry *entry)
+{
+	AUTO_FREE char *authorization = NULL;
+	AUTO_FREE char *header = NULL;
+
+	if (entry->token_env == NULL || entry->client->variable == NULL)
+		return;
+	authorization = format_authorization(entry);
+	header = mem_format("Authorization: %s", authorization);
+	add_text(buf, " --header ");
+	add_shell_word(buf, header);
+}
+
+static void add_bearer(struct buf *buf, const struct entry *entry)
+{
+	if (entry->token_env == NULL)
+		return;
+	add_text(buf, " --bearer-token-env-var ");
+	add_text(buf, entry->token_env);
+}
+
 static const struct word {
 	const char *text;
 	void (*add)(struct buf *buf, const struct entry *entry);
 } words[] = {
-	{ "{name}", add_name }, { "{program}", add_program }, { "{options}", add_options },
-	{ "{json}", add_json }, { "{link}", add_link },
+	{ "{name}", add_name },     { "{program}", add_program }, { "{options}", add_options },
+	{ "{json}", add_json },     { "{link}", add_link },       { "{url}", add_url },
+	{ "{header}", add_header }, { "{bearer}", add_bearer },
 };
 
 static size_t add_word(struct buf *buf, const char *at, const struct entry *entry)
@@ -159,12 +217,14 @@ static size_t add_word(struct buf *buf, const char *at, const struct entry *entr
 
 char *entry_command(const struct entry *entry)
 {
+	const char *command = entry->url != NULL ? entry->client->url_command
+	                                         : entry->client->command;
 	struct buf buf;
 
-	if (entry->client->command == NULL)
+	if (command == NULL)
 		return NULL;
 	buf_init(&buf, TEXT_MAX);
-	for (const char *p = entry->client->command; *p != '\0';)
+	for (const char *p = command; *p != '\0';)
 		p += add_word(&buf, p, entry);
 	return take_text(&buf);
 }

@@ -16,6 +16,8 @@ struct entry {
 	const char *name;           /* the server's name in the client, checked by --name */
 	const char *program;        /* absolute, UTF-8 */
 	const char *const *options; /* of `belljar serve`, checked; NULL-terminated, or NULL */
+	const char *url;            /* of a server that runs already; NULL: the client starts one */
+	const char *token_env;      /* the variable that holds the token for the URL; or NULL */
 };
 
 json_t *entry_json(const struct entry *entry) RETURNS_NONNULL;

@@ -151,6 +151,10 @@ void section_environment(void)
 		out(".It Ev %s\nThe same as\n.", option_variable(&option_specs[i], name));
 		print_flag(&option_specs[i]);
 		out(" .\n");
+		if (option_specs[i].also_variable == NULL)
+			continue;
+		out(".It Ev %s\nThe same, as older servers name it.\n",
+		    option_specs[i].also_variable);
 	}
 	out(".El\n");
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "cli/support/wake_bar.h"
 #include "loop/loop.h"
 #include "sandbox/sandbox.h"
 #include "server/confine.h"
@@ -36,6 +37,7 @@ struct attachment {
 	struct runtime *runtime;
 	struct sandbox *sandbox;
 	struct loop_timer *grace; /* runs out GRACE_MS after a signal was passed on */
+	struct wake_bar *bar;     /* until the sandbox is awake; or NULL */
 	struct loop_timer *retry; /* tries again to wake a sandbox that another belljar has awake */
 	unsigned waited_ms;
 	bool is_signalled;
@@ -122,6 +124,7 @@ static void on_awake(void *ctx, const struct error *why)
 
 	if (attachment->is_ending)
 		return;
+	attachment->bar = wake_bar_free(attachment->bar);
 	if (why != NULL)
 		fail_or_retry(attachment, why);
 	else if (attachment->events->start(attachment->ctx, attachment, &err) < 0)
@@ -169,7 +172,8 @@ static int find_or_create_sandbox(struct attachment *attachment, struct error *e
 {
 	const char *name = attachment->wanted->sandbox;
 	struct manager *manager = runtime_manager(attachment->runtime);
-	struct sandbox_options options = { .owner = owner_local(),
+	struct sandbox_options options = { .owner = owner_choose(attachment->options->user),
+		                           .network = attachment->options->network,
 		                           .name = name,
 		                           .temporary = name == NULL && !attachment->wanted->keep };
 
@@ -225,7 +229,9 @@ static int run_loop(struct attachment *attachment, struct runtime_base *base, st
 		signals[i] = loop_signal_new(attachment->loop, watched_signals[i], on_signal,
 		                             &watches[i]);
 	}
+	attachment->bar = wake_bar_new(attachment->loop, &attachment->sandbox);
 	loop_run(attachment->loop);
+	attachment->bar = wake_bar_free(attachment->bar);
 	attachment->is_ending = true;
 	if (attachment->events->stop != NULL)
 		attachment->events->stop(attachment->ctx);

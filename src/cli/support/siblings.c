@@ -138,8 +138,8 @@ static void copy_next(struct siblings *siblings)
 
 	if (siblings->next == siblings->count)
 		finish_copies(siblings, NULL);
-	else if (host_open(siblings->host, siblings->paths[siblings->next++], on_host_open,
-	                   siblings, &siblings->handle, &err) < 0)
+	else if (host_open(siblings->host, HOST_ALL_DIRS, siblings->paths[siblings->next++],
+	                   on_host_open, siblings, &siblings->handle, &err) < 0)
 		finish_copies(siblings, &err);
 }
 
