@@ -34,7 +34,7 @@ def compiled(python, cache={}):
     if python not in cache:
         with tempfile.NamedTemporaryFile() as out:
             done = subprocess.run([python, "-I", "-B", COMPILE, IMAGE, out.name], stderr=subprocess.DEVNULL)
-            cache[python] = bytes(8) if done.returncode else pathlib.Path(out.name).read_bytes()
+            cache[python] = bytes(4) if done.returncode else pathlib.Path(out.name).read_bytes()
     return cache[python]
 
 
@@ -70,8 +70,12 @@ class Result:
 
 
 class Kernel:
-    def __init__(self, session=False, python=PYTHON, env=None, files=None, argv=None, boot=None, code=None):
-        self.home = pathlib.Path(tempfile.mkdtemp(prefix="kernel-test-"))
+    def __init__(self, session=False, python=PYTHON, env=None, files=None, argv=None, boot=None, code=None,
+                 once=None, former="", home=None):
+        """once: the arguments of send() for a kernel that becomes this run."""
+        self.home = home or pathlib.Path(tempfile.mkdtemp(prefix="kernel-test-"))
+        self.owns_home = home is None
+        self.early = {1: b"", 2: b""}
         for name, text in (files or {}).items():
             (self.home / name).write_text(text)
         self.socket, theirs = socket.socketpair()
@@ -93,15 +97,25 @@ class Kernel:
         self.pid = int(os.read(told, 20))
         os.close(told)
         self.count = 0
-        self.early = {1: b"", 2: b""}
         self.buffer = b""
         if boot is None:
             code = compiled(python) if code is None else code
-            boot = (b"session = True" if session else b"") + b"\n" + code + source()
-        self.socket.sendall(b"B" + len(boot).to_bytes(4, "little") + boot)
-        kind, body = self.receive(Result())
+            line = b"session = True" if session else b"once = True" if once else b""
+            boot = (b"former = '%s';" % former.encode() if former else b"") + line + b"\n" + code
+        self.send_boot(boot)
+        if once:
+            self.send(**once)
+        early = Result()
+        early.streams = self.early
+        kind, body = self.receive(early)
+        if kind == b"t":
+            self.send_boot(source())
+            kind, body = self.receive(early)
         assert kind == b"r", kind
         self.version = fields(body)[0].decode()
+
+    def send_boot(self, boot):
+        self.socket.sendall(b"B" + len(boot).to_bytes(4, "little") + boot)
 
     @staticmethod
     def keep(argv, env, channel, writers, tell):
@@ -230,5 +244,55 @@ class Kernel:
         for pipe in self.pipes.values():
             os.close(pipe)
         _, status = os.waitpid(self.keeper, 0)
-        shutil.rmtree(self.home, ignore_errors=True)
+        if self.owns_home:
+            shutil.rmtree(self.home, ignore_errors=True)
         return os.WEXITSTATUS(status)
+
+
+class OnceKernel:
+    """Runs each piece of code in an interpreter of its own, which becomes the run. Its exit is the end of the run."""
+
+    def __init__(self, **options):
+        self.home = pathlib.Path(tempfile.mkdtemp(prefix="kernel-test-"))
+        self.options = options  # of each Kernel
+        self.count = 0
+        self.former = ""
+
+    def run(self, code, name=None, **options):
+        self.count += 1
+        self.name = name or str(self.home / ("run-%d" % self.count))
+        kernel = Kernel(once=dict(code=code, name=self.name, **options), former=self.former, home=self.home,
+                        **self.options)
+        self.pid = kernel.pid
+        result = Result()
+        result.streams = kernel.early
+        self.receive_all(kernel, result)
+        status = kernel.end()
+        result.code, result.signal = (0, status - 128) if status > 128 else (status, 0)
+        if name is None:
+            shutil.rmtree(self.name, ignore_errors=True)  # the server does that
+        return result
+
+    def receive_all(self, kernel, result):
+        open_pipes, is_open = dict(kernel.pipes), True
+        while open_pipes or is_open:
+            readable = select.select([*open_pipes.values(), *[kernel.socket] * is_open], [], [], LIMIT_S)[0]
+            assert readable, result.streams
+            for fd, pipe in list(open_pipes.items()):
+                part = os.read(pipe, 65536) if pipe in readable else None
+                result.streams[fd] += part or b""
+                if part == b"":
+                    del open_pipes[fd]
+            if kernel.socket in readable:
+                part = kernel.socket.recv(65536)
+                is_open, kernel.buffer = bool(part), kernel.buffer + part
+        while kernel.buffer:
+            kind, body = kernel.receive(result)
+            parts = [p.decode() for p in fields(body)]
+            if kind == b"n":
+                self.former = parts[0]
+            else:
+                result.shown.append(tuple(parts) if kind == b"v" else ("clear", *parts))
+
+    def end(self):
+        shutil.rmtree(self.home, ignore_errors=True)

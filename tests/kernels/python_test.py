@@ -10,7 +10,7 @@ import time
 import unittest
 
 import tap
-from kernel import PYTHON, Kernel, compiled, frame
+from kernel import LOADER, PYTHON, Kernel, OnceKernel, compiled, frame
 
 
 def has(module):
@@ -114,10 +114,11 @@ SAME = {
 
 class Same(unittest.TestCase):
     maxDiff = None
+    make_kernel = Kernel
 
     @classmethod
     def setUpClass(cls):
-        cls.kernel = Kernel()
+        cls.kernel = cls.make_kernel()
 
     @classmethod
     def tearDownClass(cls):
@@ -160,9 +161,16 @@ def same(name, code, options):
     return test
 
 
+class SameOnce(Same):
+    """The same programs in an interpreter that becomes the run."""
+    make_kernel = OnceKernel
+
+
 for number, (name_, program) in enumerate(SAME.items()):
     code_, options_ = program if isinstance(program, tuple) else (program, {})
     setattr(Same, "test_%03d" % number, same(name_, code_, options_))
+    if name_ == "descriptors":
+        setattr(SameOnce, "test_%03d" % number, None)  # the run has the socket as a further descriptor
 
 
 
@@ -348,7 +356,7 @@ class Fresh(unittest.TestCase):
 
     def test_text_is_used_where_the_compiled_code_does_not_fit(self):
         other = b"abcd" + compiled(PYTHON)[4:]
-        for code in bytes(8), other:
+        for code in bytes(4), other:
             for session in False, True:
                 kernel = Kernel(session=session, code=code)
                 got = kernel.cell("6 * 7") if session else kernel.run("6 * 7")
@@ -397,10 +405,56 @@ def png_size(path):
     return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big"), len(data)
 
 
+class Once(unittest.TestCase):
+    """A run in an interpreter that becomes the run, where it differs from one that a zygote forks."""
+
+    def setUp(self):
+        self.kernel = OnceKernel()
+        self.addCleanup(self.kernel.end)
+
+    def test_values_are_sent_in_order(self):
+        got = self.kernel.run("display(1); print('a'); display({'b': 2}); 'c'")
+        self.assertEqual([text for _, text, _ in got.shown], ["1", "{'b': 2}", "'c'"])
+        self.assertEqual((got.out, got.err, got.code), ("a\n", "", 0))
+
+    def test_forked_processes_and_threads_display_whole_frames(self):
+        got = self.kernel.run("import os, threading\ndef show(): [display('x' * 20000) for _ in range(6)]\n"
+                              "pid = os.fork()\nthreads = [threading.Thread(target=show) for _ in range(3)]\n"
+                              "[t.start() for t in threads]\n[t.join() for t in threads]\n"
+                              "if pid: os.waitpid(pid, 0);\n")
+        self.assertEqual({text for _, text, _ in got.shown}, {repr('x' * 20000)})
+        self.assertEqual(len(got.shown), 36)
+
+    def test_names_of_earlier_runs_are_hinted_at(self):
+        self.kernel.run("value = 1\ndef f(): pass")
+        self.assertEqual(self.kernel.former.split(), ["value", "f"])
+        self.assertIn("an earlier run set 'value'", self.kernel.run("print(value)").err)
+        zygote = Kernel(former="value f")
+        self.addCleanup(zygote.end)
+        self.assertIn("an earlier run set 'f'", zygote.run("f()").err)
+
+    def test_programs_that_the_code_starts_do_not_get_the_socket(self):
+        self.assertNotIn("socket", self.kernel.run("import os; os.system('ls -l /proc/self/fd')").out)
+
+    def test_text_is_used_where_the_compiled_code_does_not_fit(self):
+        kernel = OnceKernel(code=bytes(4))
+        self.addCleanup(kernel.end)
+        got = kernel.run("print(6 * 7)")
+        self.assertEqual((got.out, got.err, got.code), ("42\n", "", 0))
+
+    def test_low_limit_of_open_files_is_no_failure(self):
+        kernel = OnceKernel(argv=["/bin/sh", "-c", "ulimit -n 100; exec \"$0\" -c \"$1\"", PYTHON, LOADER.read_text()])
+        self.addCleanup(kernel.end)
+        got = kernel.run("display(1)")
+        self.assertEqual((got.shown, got.err), ([("text/plain", "1", "")], ""))
+
+
 @unittest.skipUnless(has("matplotlib"), "no matplotlib")
 class FreshPictures(unittest.TestCase):
+    make_kernel = Kernel
+
     def setUp(self):
-        self.kernel = Kernel()
+        self.kernel = self.make_kernel()
         self.addCleanup(self.kernel.end)
 
     PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\n"
@@ -445,6 +499,10 @@ class FreshPictures(unittest.TestCase):
     def test_kernel_does_not_import_pyplot(self):
         self.assertEqual(self.kernel.run("import sys, matplotlib; print('matplotlib.pyplot' in sys.modules)").out,
                          "False\n")
+
+
+class OncePictures(FreshPictures):
+    make_kernel = OnceKernel
 
 
 class Cells(unittest.TestCase):

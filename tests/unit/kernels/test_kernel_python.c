@@ -1,5 +1,3 @@
-#include <endian.h>
-
 #include "base/buf.h"
 #include "kernels/kernels.h"
 #include "unit/test.h"
@@ -22,6 +20,7 @@ static const struct {
 } parts[] = {
 	{ "FRESH", "src/kernels/python_fresh.py" },
 	{ "RUN", "src/kernels/python_run.py" },
+	{ "ONCE", "src/kernels/python_once.py" },
 	{ "SESSION", "src/kernels/python_session.py" },
 	{ "RICH", "src/kernels/notebook/python_rich.py" },
 	{ "SYNTAX", "src/kernels/notebook/python_syntax.py" },
@@ -31,18 +30,27 @@ static const struct {
 	{ "LOOP", "src/kernels/notebook/python_loop.py" },
 };
 
-/* The text behind the end of the first line and the compiled code, which says its length. */
 static struct view kernel_text(void)
 {
-	struct view boot = kernel_source(&kernel_python);
-	uint32_t len;
+	const struct kernel_program *program = &kernel_python;
 
-	assert_true(boot.len > 9);
-	assert_int_equal(boot.ptr[0], '\n');
-	memcpy(&len, boot.ptr + 5, sizeof len);
-	len = le32toh(len);
-	assert_in_range(len, 0, boot.len - 9);
-	return (struct view){ boot.ptr + 9 + len, boot.len - 9 - len };
+	return (struct view){ program->source, (size_t)(program->source_end - program->source) };
+}
+
+/* BOOT has the end of the first line and the compiled code. */
+static void boot_begins_with_the_end_of_a_line(void **state)
+{
+	const struct kernel_program *const all[] = { &kernel_python, &kernel_python_once };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		struct view boot = kernel_source(all[i]);
+
+		assert_true(boot.len >= 5);
+		assert_int_equal(boot.ptr[0], '\n');
+		assert_ptr_equal(boot.ptr + boot.len, all[i]->source);
+	}
+	assert_ptr_equal(kernel_python.once, &kernel_python_once);
+	assert_ptr_equal(kernel_python_once.waiting, &kernel_python);
 }
 
 static void kernel_text_is_its_sources(void **state)
@@ -88,6 +96,7 @@ static void parts_contain_no_triple_quotes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(boot_begins_with_the_end_of_a_line),
 		TEST(kernel_text_is_its_sources),
 		TEST(kernel_options_are_the_loader),
 		TEST(parts_contain_no_triple_quotes),

@@ -1,7 +1,8 @@
 #include "unit/mcp/fake_client.h"
 
-static void on_send(struct mcp_sink *sink, struct view text)
+static void on_send(struct mcp_sink *sink, const struct mcp_message *sent)
 {
+	const struct view text = sent->text;
 	struct peer *peer = container_of(sink, struct peer, sink);
 	json_t *message = json_loadb(text.ptr, text.len, JSON_ALLOW_NUL, NULL);
 
@@ -14,11 +15,18 @@ static bool is_busy(struct mcp_sink *sink)
 	return container_of(sink, struct peer, sink)->busy;
 }
 
+void peer_join_as(struct peer *peer, struct mcp_server *server, const char *owner)
+{
+	*peer = (struct peer){ .sink = { .send = on_send, .is_busy = is_busy }, .server = server };
+	peer->sent = json_list();
+	peer->session = mcp_session_new(
+	        server, &peer->sink,
+	        &(struct mcp_caller){ owner, MCP_SCOPE_ALL, .has_roots = true });
+}
+
 void peer_join(struct peer *peer, struct mcp_server *server)
 {
-	*peer = (struct peer){ .sink = { on_send, is_busy }, .server = server };
-	peer->sent = json_list();
-	peer->session = mcp_session_new(server, &peer->sink);
+	peer_join_as(peer, server, "me");
 }
 
 void peer_leave(struct peer *peer)

@@ -30,6 +30,7 @@ void peer_close(struct peer *peer);
 
 /* A second session of a server that another peer owns. */
 void peer_join(struct peer *peer, struct mcp_server *server);
+void peer_join_as(struct peer *peer, struct mcp_server *server, const char *owner);
 void peer_leave(struct peer *peer);
 
 void peer_send(struct peer *peer, const char *line);

@@ -194,7 +194,7 @@ int connect_agent(struct world *w)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	rig = (struct channel_rig){ .fd = ends[1] };
 	w->fake.box.events->started(w->fake.box.ctx, ends[0],
-	                            &(struct engine_user){ 1000, 1000, false });
+	                            &(struct engine_user){ 1000, 1000, false, "" });
 	agent_hello(&rig);
 	agent_ready(&rig);
 	run_turns(w);

@@ -326,6 +326,31 @@ static void default_sandbox_of_live_server_is_skipped(void **state)
 	assert_string_equal(w->fake.made.id, row.spec.id);
 }
 
+/* A server that ended while it created the default sandbox has left a row, and a call comes before
+ * the recovery at the start of the next server. */
+static void unfinished_default_sandbox_is_replaced(void **state)
+{
+	struct world *w = *state;
+	const struct sandbox_options options = { .owner = "me", .spec = spec_default() };
+	AUTO(store) struct store *store = NULL;
+	struct sandbox_row row = { .spec = spec_default(),
+		                   .owner = "me",
+		                   .name = "default",
+		                   .engine = "fake",
+		                   .state = SANDBOX_CREATING,
+		                   .instance = "aaaaaaaaaaaaaaaa",
+		                   .created_s = 1000 };
+	struct sandbox *sandbox;
+	struct error err;
+
+	spec_new_id(row.spec.id);
+	CHECK_OK(store_open(w->database, registry_migrations, &store, &err), err);
+	CHECK_OK(registry_add(store, &row, &err), err);
+	CHECK_OK(sandbox_get_default(w->manager, &options, false, &sandbox, &err), err);
+	assert_string_equal(sandbox_row(sandbox)->name, "default");
+	assert_string_not_equal(sandbox_row(sandbox)->spec.id, row.spec.id);
+}
+
 static void creator_sets_environment(void **state)
 {
 	struct world *w = *state;
@@ -357,6 +382,7 @@ int main(void)
 		IN_WORLD(sandbox_created_with_more_gets_the_ceiling),
 		IN_WORLD(default_sandbox_is_created_once),
 		IN_WORLD(default_sandbox_of_live_server_is_skipped),
+		IN_WORLD(unfinished_default_sandbox_is_replaced),
 		IN_WORLD(creator_sets_environment),
 	};
 

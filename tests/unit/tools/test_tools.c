@@ -30,7 +30,9 @@ static void begin_talk(struct peer *peer)
 	(void)mcp_server_free(peer->server);
 	config.app = &context;
 	peer->server = mcp_server_new(peer->loop, &config);
-	peer->session = mcp_session_new(peer->server, &peer->sink);
+	peer->session = mcp_session_new(
+	        peer->server, &peer->sink,
+	        &(struct mcp_caller){ .owner = "me", .scopes = MCP_SCOPE_ALL });
 }
 
 /* The text of the answer's first block. */

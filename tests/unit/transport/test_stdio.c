@@ -82,9 +82,11 @@ static void open_connection_on(struct connection *connection, size_t max_queue, 
 		                     .tools = tools,
 		                     .app = connection,
 		                     .limits = mcp_default_limits };
-	struct stdio_config pipes = {
-		.max_queue = max_queue, .grace_ms = grace_ms, .closed = on_closed, .ctx = connection
-	};
+	struct stdio_config pipes = { .owner = "me",
+		                      .max_queue = max_queue,
+		                      .grace_ms = grace_ms,
+		                      .closed = on_closed,
+		                      .ctx = connection };
 	struct error err;
 
 	(void)signal(SIGPIPE, SIG_IGN);

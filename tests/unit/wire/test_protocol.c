@@ -84,7 +84,7 @@ static void say_kinds(struct buf *out)
 				say(out, "%s%u", comma, c);
 				comma = ", ";
 			}
-		say(out, " | %s |\n", spec->has_started ? "STARTED" : "nothing");
+		say(out, " | %s |\n", spec->start != NULL ? spec->start : "nothing");
 	}
 }
 

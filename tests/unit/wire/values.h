@@ -70,6 +70,7 @@ static const struct {
 	  "the seccomp filter for programs: instructions of 8 bytes in the byte order of the "
 	  "agent's machine; empty: no filter" },
 	{ "WELCOME", "workers", "the same for file operations" },
+	{ "ACCEPT", "port", "of 127.0.0.1 in the sandbox" },
 	{ "PING", "token", "comes back in PONG" },
 	{ "CREDIT", "bytes", "that may be sent in addition" },
 	{ "DONE", "count", "entries, matches or lines, depending on the request" },

@@ -48,6 +48,9 @@ static void on_message(void *ctx, const struct wire_message *message)
 		s->is_started = true;
 		s->pid = message->started.pid;
 		return;
+	case WIRE_LINKED:
+		s->is_started = true;
+		return;
 	case WIRE_EXITED:
 		s->has_exited = true;
 		s->exited = message->exited;

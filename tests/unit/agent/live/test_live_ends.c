@@ -6,7 +6,7 @@
 
 #include "unit/agent/live/live_modes.h"
 
-enum { GONE_MS = 5000 };
+enum { GONE_MS = LIVE_MS };
 
 /* --- inside --- */
 

@@ -100,6 +100,23 @@ static void set_deadline(struct live_stream *s, uint32_t deadline_ms)
 	                    .deadline = { .deadline_ms = deadline_ms, .grace_ms = LIVE_MS } });
 }
 
+/* The keeper exits without reading the order: the reason must not get lost. */
+static void deadline_behind_a_failed_start_hides_no_reason(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	live_begin(&live);
+	for (int i = 0; i < 20; i++) {
+		s = live_start_run(&live, LIVE_RUN(.deadline_ms = LIVE_MS), "no-such-program");
+		set_deadline(s, LIVE_MS);
+		LIVE_CHECK_FAILED(s, WIRE_FAILED_MISSING,
+		                  "no-such-program: No such file or directory");
+	}
+	live_wait_no_descendants(&live, LIVE_MS);
+	live_finish(&live);
+}
+
 static void deadline_can_be_changed(void **state)
 {
 	struct live_stream *s;
@@ -299,6 +316,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest all[] = {
 		TEST(keeper_ends_a_program_at_its_deadline),
 		TEST(deadline_can_be_changed),
+		TEST(deadline_behind_a_failed_start_hides_no_reason),
 		TEST(keeper_kills_descendants_that_are_left),
 		TEST(output_held_open_by_another_run_delays_nothing),
 		TEST(keeper_kills_a_process_that_forks_and_exits_in_turn),

@@ -69,12 +69,13 @@ static int request_once(const char *server, const char *method, json_t **ret, st
 	const char *const flags[] = { server, NULL };
 	AUTO_JSON json_t *hello = NULL;
 	struct link link;
-	int r = link_open(&link, flags, &hello, err);
+	int r = client_link_open(&link, flags, &hello, err);
 
 	if (r == 0)
-		r = strcmp(method, "tools/list") == 0 ? link_list(&link, method, "tools", ret, err)
-		                                      : link_request(&link, method, NULL, ret, err);
-	link_close(&link);
+		r = strcmp(method, "tools/list") == 0
+		            ? client_link_list(&link, method, "tools", ret, err)
+		            : client_link_request(&link, method, NULL, ret, err);
+	client_link_close(&link);
 	return r;
 }
 
@@ -150,9 +151,9 @@ static void open_refuses_too_many_flags(void **state)
 
 	for (size_t i = 0; i < 101; i++)
 		flags[i] = "--x";
-	assert_int_equal(link_open(&link, flags, &hello, &err), -1);
+	assert_int_equal(client_link_open(&link, flags, &hello, &err), -1);
 	assert_string_equal(err.msg, "101 flags for the server: at most 100");
-	link_close(&link);
+	client_link_close(&link);
 }
 
 int main(int argc, char **argv)

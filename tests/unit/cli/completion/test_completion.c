@@ -59,7 +59,7 @@ static void bash_completes_verbs_and_options(void **state)
 	} cases[] = {
 		{ "belljar con", "connect\n" },
 		{ "belljar ''",
-		  "serve\nconnect\nrun\nexec\nshell\nps\nlogs\ncp\nrm\nclient\ndoctor\ncompletion\n"
+		  "serve\nconnect\nrun\nexec\nshell\nps\nlogs\ncp\nrm\nclient\ntoken\ndoctor\ncompletion\n"
 		  "help\nversion\n" },
 		{ "belljar --ver", "--version\n" },
 		{ "belljar --log", "--log-level\n" },
@@ -67,10 +67,11 @@ static void bash_completes_verbs_and_options(void **state)
 		{ "belljar connect ''",
 		  "claude-code\nclaude-desktop\ncursor\nvscode\ngemini\ncodex\nwindsurf\nzed\n" },
 		{ "belljar connect cl", "claude-code\nclaude-desktop\n" },
-		{ "belljar connect --", "--write\n--name\n--file\n--help\n" },
+		{ "belljar connect --", "--write\n--name\n--file\n--http\n--token-env\n--help\n" },
 		{ "belljar connect cursor --file my", "my file\nmyother\n" },
 		/* the one operand is given */
-		{ "belljar connect cursor ''", "--write\n--name\n--file\n--help\n" },
+		{ "belljar connect cursor ''",
+		  "--write\n--name\n--file\n--http\n--token-env\n--help\n" },
 		{ "belljar connect cursor cl", "" },
 		{ "belljar connect --write cursor cl", "" },
 		{ "belljar connect --name = x cursor cl", "" },
@@ -84,9 +85,11 @@ static void bash_completes_verbs_and_options(void **state)
 		{ "belljar serve --log-level = w", "warning\n" },
 		{ "belljar serve --max-line 1", "" },
 		{ "belljar doctor --", "--config\n--state-dir\n--one-id\n--no-cgroups\n--no-quota\n"
-		                       "--require\n--json\n--help\n" },
+		                       "--require\n--engine\n--docker-host\n--docker-runtime\n"
+		                       "--docker-root\n--json\n--help\n" },
 		{ "belljar completion ''", "bash\nzsh\nfish\n" },
-		{ "belljar client ''", "tools\ncall\nprompts\nprompt\nresources\nread\n" },
+		{ "belljar client ''",
+		  "tools\ncall\nprompts\nprompt\nresources\nread\ntour\nshell\n" },
 		{ "belljar run --lang", "--language\n" },
 		{ "belljar shell --timeo", "" },
 		{ "belljar help ver", "version\n" },

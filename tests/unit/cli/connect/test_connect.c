@@ -69,7 +69,7 @@ static void client_path_follows_the_environment(void **state)
 static void connect_prints_the_entry(void **state)
 {
 	const struct ran *ran = RUN("connect", "zed", "--name", "box");
-	struct entry entry = { client_find("zed"), "box", own_path(), NULL };
+	struct entry entry = { client_find("zed"), "box", own_path(), NULL, NULL, NULL };
 	char *snippet = entry_snippet(&entry);
 	char want[2 * PATH_MAX + 256];
 
@@ -89,7 +89,7 @@ static void connect_prints_the_entry(void **state)
 /* Codex's file is TOML, which only Codex itself edits. */
 static void connect_names_the_command_of_a_client_without_json(void **state)
 {
-	struct entry entry = { client_find("codex"), "box", own_path(), NULL };
+	struct entry entry = { client_find("codex"), "box", own_path(), NULL, NULL, NULL };
 	char *command = entry_command(&entry);
 	char want[2 * PATH_MAX + 256];
 	const struct ran *ran;
@@ -132,13 +132,16 @@ static void entry_command_quotes_for_the_shell(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct entry entry = { client_find(cases[i].client), "n", cases[i].program, NULL };
+		struct entry entry = {
+			client_find(cases[i].client), "n", cases[i].program, NULL, NULL, NULL
+		};
 		char *command = entry_command(&entry);
 
 		assert_string_equal(command, cases[i].want);
 		free(command);
 	}
-	assert_null(entry_command(&(struct entry){ client_find("zed"), "n", "/b", NULL }));
+	assert_null(
+	        entry_command(&(struct entry){ client_find("zed"), "n", "/b", NULL, NULL, NULL }));
 }
 
 static void connect_writes_a_file_once(void **state)
@@ -279,10 +282,74 @@ static void connect_without_home_wants_a_file(void **state)
 	CHECK_HAS(RUN("connect")->out, "(HOME is not set)");
 }
 
+#define URL "https://box.example.org/mcp"
+
+static void url_is_written_as_each_client_expects(void **state)
+{
+	static const struct {
+		const char *client, *want;
+	} cases[] = {
+		{ "claude-code", "\"type\": \"http\",\n      \"url\": \"" URL
+		                 "\",\n      \"headers\": {\n        \"Authorization\": "
+		                 "\"Bearer ${BJ}\"\n" },
+		{ "claude-code", "\n  claude mcp add --scope user --transport http belljar " URL
+		                 " --header 'Authorization: Bearer ${BJ}'\n" },
+		{ "cursor", "\"belljar\": {\n      \"url\": \"" URL "\"" },
+		{ "cursor", "\"Authorization\": \"Bearer ${env:BJ}\"" },
+		{ "vscode", "\"type\": \"http\"" },
+		{ "gemini", "\"httpUrl\": \"" URL "\"" },
+		{ "codex", "\n  codex mcp add belljar --url " URL " --bearer-token-env-var BJ\n" },
+		{ "windsurf", "\"serverUrl\": \"" URL "\"" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct ran *ran = RUN("connect", cases[i].client, "--http", URL,
+		                            "--token-env", "BJ");
+
+		assert_int_equal(ran->status, 0);
+		CHECK_HAS(ran->out, cases[i].want);
+	}
+	assert_null(strstr(RUN("connect", "zed", "--http", URL)->out, "headers"));
+}
+
+static void url_that_cannot_be_used_is_refused(void **state)
+{
+	CHECK_HAS(RUN("connect", "claude-desktop", "--http", URL)->err, "under Connectors");
+	CHECK_HAS(RUN("connect", "zed", "--http", URL, "--token-env", "BJ")->err,
+	          "Zed cannot take a header from an environment variable");
+	CHECK_HAS(RUN("connect", "cursor", "--token-env", "BJ")->err, "--token-env needs --http");
+	CHECK_HAS(RUN("connect", "cursor", "--http", URL, "--", "--memory", "1G")->err,
+	          "have no meaning with --http");
+	CHECK_HAS(RUN("connect", "cursor", "--http", "ftp://x")->err, "--http: expected a URL");
+	CHECK_HAS(RUN("connect", "cursor", "--http", "http://a b")->err, "--http: expected a URL");
+	CHECK_HAS(RUN("connect", "cursor", "--http", URL, "--token-env", "BELLJAR_X")->err,
+	          "that does not start with BELLJAR_");
+	CHECK_HAS(RUN("connect", "--http", URL)->err, "--http needs a CLIENT");
+}
+
+static void url_replaces_a_command_and_keeps_settings_of_a_url(void **state)
+{
+	scratch_write(
+	        "f",
+	        "{\"mcpServers\": {\"belljar\": {\"command\": \"b\", \"args\": [\"serve\"]}}}");
+	assert_int_equal(RUN("connect", "cursor", "--write", "--file", "f", "--http", URL)->status,
+	                 0);
+	assert_null(strstr(scratch_read("f"), "command"));
+	CHECK_HAS(scratch_read("f"), URL);
+	scratch_write("f",
+	              "{\"mcpServers\": {\"belljar\": {\"url\": \"http://old\", \"timeout\": 5}}}");
+	assert_int_equal(RUN("connect", "cursor", "--write", "--file", "f", "--http", URL)->status,
+	                 0);
+	CHECK_HAS(scratch_read("f"), "\"timeout\": 5");
+	CHECK_HAS(scratch_read("f"), URL);
+	CHECK_HAS(RUN("connect", "cursor", "--write", "--file", "f", "--http", URL)->out,
+	          "nothing was changed");
+}
+
 static void options_of_the_server_go_into_the_entry(void **state)
 {
 	static const char *const options[] = { "--allow-path", "/a b", NULL };
-	struct entry entry = { client_find("codex"), "n", "/b", options };
+	struct entry entry = { client_find("codex"), "n", "/b", options, NULL, NULL };
 	AUTO_FREE char *command = entry_command(&entry);
 	AUTO_JSON json_t *json = entry_json(&entry);
 	AUTO_FREE char *text = NULL;
@@ -304,6 +371,9 @@ int main(void)
 		IN_SCRATCH(connect_prints_the_entry),
 		IN_SCRATCH(connect_names_the_command_of_a_client_without_json),
 		IN_SCRATCH(entry_command_quotes_for_the_shell),
+		IN_SCRATCH(url_is_written_as_each_client_expects),
+		IN_SCRATCH(url_that_cannot_be_used_is_refused),
+		IN_SCRATCH(url_replaces_a_command_and_keeps_settings_of_a_url),
 		IN_SCRATCH(options_of_the_server_go_into_the_entry),
 		IN_SCRATCH(connect_writes_a_file_once),
 		IN_SCRATCH(connect_replaces_an_entry_for_a_url),

@@ -11,7 +11,7 @@ static struct error err;
 static enum edit_result edit(const char *client, const char *program, const char *text,
                              struct buf *ret)
 {
-	struct entry entry = { client_find(client), "belljar", program, NULL };
+	struct entry entry = { client_find(client), "belljar", program, NULL, NULL, NULL };
 
 	buf_init(ret, ROOM);
 	return edit_json(view_of(text), &entry, ret, &err);

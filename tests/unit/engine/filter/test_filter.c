@@ -17,8 +17,8 @@
 
 enum { NUMBERS = 600, STEPS_MAX = 160 };
 
-static const char *const names[FILTER_COUNT] = { "standard", "strict", "debug", "agent",
-	                                         "workers",  "server", "porter" };
+static const char *const names[FILTER_COUNT] = { "standard", "strict", "debug",  "agent",
+	                                         "workers",  "server", "porter", "dialer" };
 
 static const struct architecture {
 	const struct filter_set *set;
@@ -202,17 +202,18 @@ static void each_filter_allows_exactly_the_expected_calls(void **state)
 	each_sample(&architectures[0], note_allowed);
 	CHECK_NUMBERS(SPEC_SYSCALLS_STANDARD, standard_x86_64, 283);
 	CHECK_NUMBERS(SPEC_SYSCALLS_STRICT, strict_x86_64, 248);
-	CHECK_NUMBERS(FILTER_SERVER, server_x86_64, 88);
+	CHECK_NUMBERS(FILTER_SERVER, server_x86_64, 89);
 	assert_int_equal(count_of(SPEC_SYSCALLS_DEBUG), 283 + 3);
 	assert_int_equal(count_of(FILTER_AGENT), 283 + 3);
 	assert_int_equal(count_of(FILTER_WORKERS), 68);
 	assert_int_equal(count_of(FILTER_PORTER), 116); /* and execveat, see below */
+	assert_int_equal(count_of(FILTER_DIALER), 80);
 
 	memset(may_ever, 0, sizeof may_ever);
 	each_sample(&architectures[1], note_allowed);
 	CHECK_NUMBERS(SPEC_SYSCALLS_STANDARD, standard_aarch64, 245);
 	CHECK_NUMBERS(SPEC_SYSCALLS_STRICT, strict_aarch64, 214);
-	CHECK_NUMBERS(FILTER_SERVER, server_aarch64, 78);
+	CHECK_NUMBERS(FILTER_SERVER, server_aarch64, 79);
 	assert_int_equal(count_of(SPEC_SYSCALLS_DEBUG), 245 + 3);
 	assert_int_equal(count_of(FILTER_AGENT), 245 + 3);
 }
@@ -395,6 +396,49 @@ static void porter_may_start_an_agent_and_little_else(void **state)
 	}
 }
 
+/* The dialer resolves and connects, on the host: it executes, listens, writes files and signals
+ * nothing. */
+static void dialer_may_resolve_and_connect(void **state)
+{
+	static const struct {
+		int nr; /* of x86_64 */
+		uint64_t args[6];
+		bool is_allowed;
+	} cases[] = {
+		{ 41, { AF_INET, SOCK_STREAM | SOCK_CLOEXEC }, true }, /* socket */
+		{ 41, { AF_INET6, SOCK_DGRAM }, true },
+		{ 41, { AF_UNIX, SOCK_STREAM }, true },
+		{ 41, { AF_NETLINK, SOCK_RAW, 0 }, true },
+		{ 41, { AF_NETLINK, SOCK_RAW, 9 }, false },
+		{ 41, { AF_INET, SOCK_RAW, 1 }, false },
+		{ 41, { AF_PACKET, SOCK_RAW }, false },
+		{ 42, { 0 }, true },   /* connect */
+		{ 50, { 0 }, false },  /* listen */
+		{ 43, { 0 }, false },  /* accept */
+		{ 59, { 0 }, false },  /* execve */
+		{ 322, { 0 }, false }, /* execveat */
+		{ 56, { SIGCHLD }, true },
+		{ 56, { CLONE_NEWUSER | SIGCHLD }, false },
+		{ 62, { 0 }, false },  /* kill */
+		{ 101, { 0 }, false }, /* ptrace */
+		{ 87, { 0 }, false },  /* unlink */
+		{ 82, { 0 }, false },  /* rename */
+		{ 83, { 0 }, false },  /* mkdir */
+		{ 90, { 0 }, false },  /* chmod */
+		{ 165, { 0 }, false }, /* mount */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct seccomp_data data = { .nr = cases[i].nr, .arch = architectures[0].arch };
+
+		for (int j = 0; j < 6; j++)
+			data.args[j] = cases[i].args[j];
+		if (is_allowed(run_filter(architectures[0].set, FILTER_DIALER, &data)) !=
+		    cases[i].is_allowed)
+			fail_msg("case %zu, call %d", i, cases[i].nr);
+	}
+}
+
 static void every_filter_is_different(void **state)
 {
 	struct view seen[FILTER_COUNT];
@@ -405,6 +449,7 @@ static void every_filter_is_different(void **state)
 	seen[FILTER_WORKERS] = filter_for_workers();
 	seen[FILTER_SERVER] = filter_for_server();
 	seen[FILTER_PORTER] = filter_for_porter();
+	seen[FILTER_DIALER] = filter_for_dialer();
 	for (unsigned i = 0; i < FILTER_COUNT; i++) {
 		assert_true(seen[i].len != 0 && seen[i].len % 8 == 0);
 		for (unsigned j = 0; j < i; j++)
@@ -425,6 +470,7 @@ int main(void)
 		TEST(server_calls_get_the_expected_verdict),
 		TEST(server_filter_names_the_calling_process),
 		TEST(porter_may_start_an_agent_and_little_else),
+		TEST(dialer_may_resolve_and_connect),
 		TEST(every_filter_is_different),
 	};
 

@@ -195,8 +195,8 @@ static void second_handshake_resets_the_session(void **state)
 	peer_send(&peer, INITIALIZED);
 	peer_send(&peer, REQUEST("resources/subscribe", "{\"uri\":\"r://a\"}"));
 	CHECK_NEXT(&peer, RESULT("{}"));
-	mcp_server_resource_updated(peer.server, "r://a");
-	mcp_server_list_changed(peer.server, MCP_LIST_TOOLS);
+	mcp_server_resource_updated(peer.server, NULL, "r://a");
+	mcp_server_list_changed(peer.server, NULL, MCP_LIST_TOOLS);
 	CHECK_NEXT(&peer, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\","
 	                  "\"params\":{\"uri\":\"r://a\"}}");
 	CHECK_NEXT(&peer, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
@@ -207,14 +207,14 @@ static void second_handshake_resets_the_session(void **state)
 	                  "\"tools\":{\"listChanged\":true},"
 	                  "\"resources\":{\"listChanged\":true,\"subscribe\":true}},"
 	                  "\"serverInfo\":{\"name\":\"test\",\"version\":\"1\"}}"));
-	mcp_server_resource_updated(peer.server, "r://a");
-	mcp_server_list_changed(peer.server, MCP_LIST_TOOLS);
+	mcp_server_resource_updated(peer.server, NULL, "r://a");
+	mcp_server_list_changed(peer.server, NULL, MCP_LIST_TOOLS);
 	CHECK_NOTHING_SENT(&peer);
 	peer_send(&peer, REQUEST("nope", "{}"));
 	CHECK_NEXT(&peer, UNKNOWN("2024-11-05"));
 	peer_send(&peer, INITIALIZED);
-	mcp_server_resource_updated(peer.server, "r://a");
-	mcp_server_list_changed(peer.server, MCP_LIST_TOOLS);
+	mcp_server_resource_updated(peer.server, NULL, "r://a");
+	mcp_server_list_changed(peer.server, NULL, MCP_LIST_TOOLS);
 	CHECK_NEXT(&peer, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
 	CHECK_NOTHING_SENT(&peer);
 	peer_close(&peer);

@@ -180,7 +180,8 @@ static void cursor_works_repeatedly_and_in_other_sessions(void **state)
 		CHECK_NEXT(&peer, RESULT("{\"resources\":[" R("c") "]}"));
 	}
 	first = peer.session;
-	peer.session = mcp_session_new(peer.server, &peer.sink);
+	peer.session = mcp_session_new(peer.server, &peer.sink,
+	                               &(struct mcp_caller){ .owner = "me" });
 	mcp_session_close(first);
 	request_page(&peer, "resources/list", "\"resources.4\"", "");
 	CHECK_NEXT(&peer, RESULT("{\"resources\":[" R("c") "]}"));

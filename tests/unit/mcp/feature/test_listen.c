@@ -76,13 +76,13 @@ static void each_listen_request_gets_the_notifications_of_its_filter(void **stat
 	peer_send(&peer, LISTEN("\"1\"", "{\"resourceSubscriptions\":[\"u:a\"]}"));
 	(void)peer_next(&peer);
 	(void)peer_next(&peer);
-	mcp_server_list_changed(peer.server, MCP_LIST_PROMPTS);
-	mcp_server_resource_updated(peer.server, "u:b");
+	mcp_server_list_changed(peer.server, NULL, MCP_LIST_PROMPTS);
+	mcp_server_resource_updated(peer.server, NULL, "u:b");
 	CHECK_NOTHING_SENT(&peer);
-	mcp_server_list_changed(peer.server, MCP_LIST_TOOLS);
+	mcp_server_list_changed(peer.server, NULL, MCP_LIST_TOOLS);
 	CHECK_NEXT(&peer, CHANGED("tools", "1"));
 	CHECK_NOTHING_SENT(&peer);
-	mcp_server_resource_updated(peer.server, "u:a");
+	mcp_server_resource_updated(peer.server, NULL, "u:a");
 	CHECK_NEXT(&peer, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/"
 	                  "updated\",\"params\":{" SUBSCRIPTION("\"1\"") ",\"uri\":\"u:a\"}}");
 	CHECK_NOTHING_SENT(&peer);
@@ -99,13 +99,13 @@ static void cancelled_listen_gets_no_response_and_closed_session_sends_one(void 
 	(void)peer_next(&peer);
 	(void)peer_next(&peer);
 	peer_send(&peer, CANCEL("1"));
-	mcp_server_list_changed(peer.server, MCP_LIST_TOOLS);
+	mcp_server_list_changed(peer.server, NULL, MCP_LIST_TOOLS);
 	CHECK_NEXT(&peer, CHANGED("tools", "2"));
 	mcp_session_close(peer.session);
 	peer.session = NULL;
 	CHECK_NEXT(&peer, RESULT_OF("2"));
 	CHECK_NOTHING_SENT(&peer);
-	mcp_server_list_changed(peer.server, MCP_LIST_TOOLS);
+	mcp_server_list_changed(peer.server, NULL, MCP_LIST_TOOLS);
 	CHECK_NOTHING_SENT(&peer);
 	peer_close(&peer);
 }
@@ -166,14 +166,14 @@ static void handshake_session_is_notified_after_initialized(void **state)
 	struct peer peer;
 
 	open_peer(&peer, 10);
-	mcp_server_list_changed(peer.server, MCP_LIST_TOOLS);
+	mcp_server_list_changed(peer.server, NULL, MCP_LIST_TOOLS);
 	CHECK_NOTHING_SENT(&peer);
 	peer_send(&peer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}");
 	(void)peer_next(&peer);
-	mcp_server_list_changed(peer.server, MCP_LIST_TOOLS);
+	mcp_server_list_changed(peer.server, NULL, MCP_LIST_TOOLS);
 	CHECK_NOTHING_SENT(&peer);
 	peer_send(&peer, INITIALIZED);
-	mcp_server_list_changed(peer.server, MCP_LIST_TOOLS);
+	mcp_server_list_changed(peer.server, NULL, MCP_LIST_TOOLS);
 	CHECK_NEXT(&peer, changed);
 	CHECK_NOTHING_SENT(&peer);
 	peer_close(&peer);

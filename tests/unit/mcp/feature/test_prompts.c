@@ -5,7 +5,7 @@ struct args {
 	const char *language, *topic;
 };
 
-static void many_topics(void *app, const char *typed, json_t *values)
+static void many_topics(void *app, const char *owner, const char *typed, json_t *values)
 {
 	(void)app;
 	assert_non_null(typed);

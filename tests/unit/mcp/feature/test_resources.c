@@ -308,7 +308,7 @@ static void missing_or_long_uri_is_an_error(void **state)
 		peer_send(&peer, line);
 		CHECK_NEXT(&peer, ERROR("-32602", "'uri' must be a string of at most 8192 bytes"));
 	}
-	mcp_server_resource_updated(peer.server, uri);
+	mcp_server_resource_updated(peer.server, NULL, uri);
 	CHECK_NOTHING_SENT(&peer);
 	peer_close(&peer);
 }
@@ -329,7 +329,7 @@ static void uri_of_maximum_length_is_accepted(void **state)
 	(void)snprintf(line, sizeof line, REQUEST("resources/subscribe", "{\"uri\":\"%s\"}"), uri);
 	peer_send(&peer, line);
 	CHECK_NEXT(&peer, RESULT("{}"));
-	mcp_server_resource_updated(peer.server, uri);
+	mcp_server_resource_updated(peer.server, NULL, uri);
 	(void)snprintf(want, sizeof want, UPDATED("%s"), uri);
 	CHECK_NEXT(&peer, want);
 	peer_close(&peer);
@@ -362,11 +362,11 @@ static void subscription_lasts_until_unsubscribe(void **state)
 	peer_send(&peer, SUBSCRIBE("r://to-come"));
 	CHECK_NEXT(&peer, RESULT("{}"));
 	for (int i = 0; i < 2; i++) {
-		mcp_server_resource_updated(peer.server, "r://text");
-		mcp_server_resource_updated(peer.server, "r://tex");
-		mcp_server_resource_updated(peer.server, "r://text-2");
-		mcp_server_resource_updated(peer.server, "r://text/below");
-		mcp_server_resource_updated(peer.server, "r://to-come");
+		mcp_server_resource_updated(peer.server, NULL, "r://text");
+		mcp_server_resource_updated(peer.server, NULL, "r://tex");
+		mcp_server_resource_updated(peer.server, NULL, "r://text-2");
+		mcp_server_resource_updated(peer.server, NULL, "r://text/below");
+		mcp_server_resource_updated(peer.server, NULL, "r://to-come");
 		CHECK_NEXT(&peer, UPDATED("r://text"));
 		CHECK_NEXT(&peer, UPDATED("r://text/below"));
 		CHECK_NEXT(&peer, UPDATED("r://to-come"));
@@ -374,8 +374,8 @@ static void subscription_lasts_until_unsubscribe(void **state)
 	}
 	peer_send(&peer, UNSUBSCRIBE("r://text"));
 	CHECK_NEXT(&peer, RESULT("{}"));
-	mcp_server_resource_updated(peer.server, "r://text");
-	mcp_server_resource_updated(peer.server, "r://to-come");
+	mcp_server_resource_updated(peer.server, NULL, "r://text");
+	mcp_server_resource_updated(peer.server, NULL, "r://to-come");
 	CHECK_NEXT(&peer, UPDATED("r://to-come"));
 	CHECK_NOTHING_SENT(&peer);
 	peer_close(&peer);
@@ -388,12 +388,12 @@ static void subscription_to_a_directory_names_what_changed(void **state)
 	open_with_updates(&peer, 10);
 	peer_send(&peer, SUBSCRIBE("r://dir/"));
 	CHECK_NEXT(&peer, RESULT("{}"));
-	mcp_server_resource_updated(peer.server, "r://dir");
+	mcp_server_resource_updated(peer.server, NULL, "r://dir");
 	CHECK_NEXT(&peer, UPDATED("r://dir"));
-	mcp_server_resource_updated(peer.server, "r://dir/a/b");
+	mcp_server_resource_updated(peer.server, NULL, "r://dir/a/b");
 	CHECK_NEXT(&peer, UPDATED("r://dir/a/b"));
-	mcp_server_resource_updated(peer.server, "r://director");
-	mcp_server_resources_updated(peer.server, "r://"); /* would not say what changed */
+	mcp_server_resource_updated(peer.server, NULL, "r://director");
+	mcp_server_resources_updated(peer.server, NULL, "r://"); /* would not say what changed */
 	CHECK_NOTHING_SENT(&peer);
 	peer_close(&peer);
 }
@@ -422,9 +422,9 @@ static void subscriptions_are_limited(void **state)
 		peer_send(&peer, steps[i].line);
 		CHECK_NEXT(&peer, steps[i].want);
 	}
-	mcp_server_resource_updated(peer.server, "r://1");
-	mcp_server_resource_updated(peer.server, "r://2");
-	mcp_server_resource_updated(peer.server, "r://3");
+	mcp_server_resource_updated(peer.server, NULL, "r://1");
+	mcp_server_resource_updated(peer.server, NULL, "r://2");
+	mcp_server_resource_updated(peer.server, NULL, "r://3");
 	CHECK_NEXT(&peer, UPDATED("r://2"));
 	CHECK_NEXT(&peer, UPDATED("r://3"));
 	CHECK_NOTHING_SENT(&peer);
@@ -455,12 +455,12 @@ static void update_is_sent_to_subscribers_only(void **state)
 	           LISTENED("subscriptions/acknowledged",
 	                    "\"notifications\":{\"resourceSubscriptions\":[\"r://text\"]}"));
 
-	mcp_server_resource_updated(one.server, "r://text");
+	mcp_server_resource_updated(one.server, NULL, "r://text");
 	CHECK_NEXT(&one, UPDATED("r://text"));
 	CHECK_NEXT(&third, LISTENED("resources/updated", "\"uri\":\"r://text\""));
-	mcp_server_resource_updated(one.server, "r://other");
+	mcp_server_resource_updated(one.server, NULL, "r://other");
 	CHECK_NEXT(&other, UPDATED("r://other"));
-	mcp_server_resource_updated(one.server, "r://nobody");
+	mcp_server_resource_updated(one.server, NULL, "r://nobody");
 	CHECK_NOTHING_SENT(&one);
 	CHECK_NOTHING_SENT(&other);
 	CHECK_NOTHING_SENT(&third);
@@ -468,7 +468,7 @@ static void update_is_sent_to_subscribers_only(void **state)
 	peer_send(&other, UNSUBSCRIBE("r://text")); /* of its own session only */
 	CHECK_NEXT(&other, RESULT("{}"));
 	peer_leave(&third);
-	mcp_server_resource_updated(one.server, "r://text");
+	mcp_server_resource_updated(one.server, NULL, "r://text");
 	CHECK_NEXT(&one, UPDATED("r://text"));
 	CHECK_NOTHING_SENT(&one);
 	CHECK_NOTHING_SENT(&other);

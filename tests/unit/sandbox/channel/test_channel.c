@@ -86,14 +86,14 @@ static const struct breach breaches[] = {
 	{ "garbage", false, VIEW_INIT("GE\0\0 / HTTP"), "message 0x47 is unknown" },
 	{ "a frame too long", false, VIEW_INIT("\1\0\xff\xf9\0\0\0\0"),
 	  "a frame with 65529 bytes of payload: at most 65528" },
-	{ "another version", false, VIEW_INIT(HELLO_OF("\2")),
-	  "the agent speaks version 2 of the protocol, this server 1: they must come from the same "
+	{ "another version", false, VIEW_INIT(HELLO_OF("\3")),
+	  "the agent speaks version 3 of the protocol, this server 2: they must come from the same "
 	  "build" },
 	{ "a hello cut off", false, VIEW_INIT("\1\0\0\x05\0\0\0\0BJAR\0"),
 	  "HELLO: version is cut off" },
 	{ "another magic", false, VIEW_INIT("\1\0\0\x06\0\0\0\0BJAX\0\2"),
 	  "HELLO: magic is 1112162648, not 1112162642" },
-	{ "hello on a stream", false, VIEW_INIT("\1\0\0\x06\0\0\0\1BJAR\0\1"),
+	{ "hello on a stream", false, VIEW_INIT("\1\0\0\x06\0\0\0\1BJAR\0\2"),
 	  "HELLO on stream 1" },
 	{ "ready first", false, VIEW_INIT("\3\0\0\3\0\0\0\0\0\0\0"),
 	  "READY is out of phase (now: hello)" },

@@ -22,7 +22,7 @@
 #define RUN   "frame()\n"
 
 /* Each behaviour is a program of its own, so that no spare of an earlier test is used. */
-static struct process *start_with(const char *behaviour, const char *session)
+static struct process *start_fake(const char *behaviour, const char *session, bool is_once)
 {
 	static struct fake {
 		const char *options[3];
@@ -38,20 +38,56 @@ static struct process *start_with(const char *behaviour, const char *session)
 		                                 .text = behaviour,
 		                                 .text_end = behaviour,
 		                                 .session_prefix = "",
-		                                 .is_reusable = true };
+		                                 .is_reusable = !is_once,
+		                                 .waiting = is_once ? &kernel_python : NULL };
 	fake->language = *language_find("python");
 	fake->language.kernel = &fake->program;
 	return RIG_START(.language = &fake->language, .code = VIEW("1"), .session = session);
 }
 
-static void check_fails(const char *behaviour, const char *want)
+static struct process *start_with(const char *behaviour, const char *session)
 {
-	struct process *process = start_with(behaviour, NULL);
+	return start_fake(behaviour, session, false);
+}
+
+static void check_failure(struct process *process, const char *want)
+{
 	struct process_state end = rig_until_over(process);
 
 	assert_int_equal(end.phase, PROCESS_FAILED);
 	if (strstr(end.why->msg, want) == NULL)
 		fail_msg("'%s' is not in '%s'", want, end.why->msg);
+	process_free(process);
+}
+
+static void check_fails(const char *behaviour, const char *want)
+{
+	check_failure(start_with(behaviour, NULL), want);
+}
+
+/* The exit of an interpreter that becomes its run is the end of the run, and nothing else is. */
+static void run_in_a_new_interpreter_cannot_report_its_end(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	PYTHON_NEEDED();
+	check_failure(start_fake(COMMON READY RUN "end()\ntime.sleep(100)", NULL, true),
+	              "is not allowed in this state");
+	check_failure(start_fake(COMMON READY RUN "say(b'l', b'x')\ntime.sleep(100)", NULL, true),
+	              "is not allowed in this state");
+	check_failure(start_fake(COMMON READY RUN "say(b't')\ntime.sleep(100)", NULL, true),
+	              "is not allowed in this state");
+	check_failure(start_fake(COMMON RUN "os._exit(3)", NULL, true),
+	              "the interpreter could not be started: it exited with code 3");
+	process = start_fake(COMMON READY RUN "say(b'n', b'a b')\nprint('x', flush=True)\n"
+	                                      "say(b'v', b'text/plain', b'y', b'')\nos._exit(4)",
+	                     NULL, true);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_int_equal(end.end.code, 4);
+	assert_int_equal(end.display_count, 1);
+	assert_string_equal(rig_text(process, false), "x\n");
 	process_free(process);
 }
 
@@ -197,6 +233,7 @@ int main(void)
 {
 	const struct CMUnitTest all[] = {
 		TEST(malformed_message_kills_the_interpreter),
+		TEST(run_in_a_new_interpreter_cannot_report_its_end),
 		TEST(failed_start_is_reported),
 		TEST(silent_exit_fails_the_run),
 		TEST(missing_mark_does_not_block_the_end),

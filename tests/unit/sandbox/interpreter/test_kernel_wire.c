@@ -131,6 +131,33 @@ static void ready_is_decoded(void **state)
 	assert_int_equal(left, 4);
 }
 
+static void names_are_identifiers(void **state)
+{
+	struct kernel_message message;
+	struct error err;
+	size_t left;
+
+	assert_int_equal(take_exactly(VIEW("n\7\0\0\0" L3 "a _"), &message, &left, &err), 1);
+	assert_int_equal(message.type, KERNEL_NAMES);
+	CHECK_VIEW(message.names.names, "a _");
+	assert_int_equal(take_exactly(VIEW("n\4\0\0\0" L0), &message, &left, &err), 1);
+	assert_int_equal(take_exactly(VIEW("n\7\0\0\0" L3 "a'b"), &message, &left, &err), -1);
+	assert_string_equal(err.msg, "NAMES from the interpreter: names holds another character");
+	assert_int_equal(take_exactly(VIEW("n\7\0\0\0" L3 "a\0b"), &message, &left, &err), -1);
+	assert_int_equal(take_exactly(VIEW("n\7\0\0\0" L3 "a\nb"), &message, &left, &err), -1);
+}
+
+static void text_request_has_no_fields(void **state)
+{
+	struct kernel_message message;
+	struct error err;
+	size_t left;
+
+	assert_int_equal(take_exactly(VIEW("t\0\0\0\0"), &message, &left, &err), 1);
+	assert_int_equal(message.type, KERNEL_TEXT);
+	assert_int_equal(take_exactly(VIEW("t\4\0\0\0" L0), &message, &left, &err), -1);
+}
+
 static void shown_is_decoded_as_text_or_path(void **state)
 {
 	struct kernel_message message;
@@ -341,6 +368,8 @@ int main(void)
 		TEST(run_has_its_fields_in_order),
 		TEST(message_that_does_not_fit_leaves_the_buffer_unchanged),
 		TEST(ready_is_decoded),
+		TEST(names_are_identifiers),
+		TEST(text_request_has_no_fields),
 		TEST(shown_is_decoded_as_text_or_path),
 		TEST(display_ids_are_decoded),
 		TEST(error_is_decoded),

@@ -195,7 +195,7 @@ static struct host_handle *open_handle(struct rig *rig, const char *path)
 	struct host_handle *handle = NULL;
 	struct error err;
 
-	CHECK_OK(host_open(rig->host, path, on_open, rig, &handle, &err), err);
+	CHECK_OK(host_open(rig->host, HOST_ALL_DIRS, path, on_open, rig, &handle, &err), err);
 	assert_int_equal(rig->opened, before); /* from the loop only */
 	UNTIL(rig, rig->opened != before);
 	assert_non_null(host_handle_channel(handle));
@@ -352,28 +352,32 @@ static void error_says_how_to_allow_a_directory(void **state)
 	        why, sizeof why,
 	        "'/etc/passwd' is not below an allowed directory of the host (%s/allowed): belljar's option --allow-path allows more",
 	        scratch_path);
-	CHECK_ERROR(host_open(rig.host, "/etc/passwd", on_open, &rig, &handle, &err), err,
-	            ERR_INVALID, why);
-	CHECK_ERROR(host_open(rig.host, "../x", on_open, &rig, &handle, &err), err, ERR_INVALID,
+	CHECK_ERROR(host_open(rig.host, HOST_ALL_DIRS, "/etc/passwd", on_open, &rig, &handle, &err),
+	            err, ERR_INVALID, why);
+	CHECK_ERROR(host_open(rig.host, HOST_ALL_DIRS, "../x", on_open, &rig, &handle, &err), err,
+	            ERR_INVALID,
 	            (snprintf(why, sizeof why,
 	                      "'%s/allowed/../x': '..' cannot be used in paths of the host",
 	                      scratch_path),
 	             why));
 	rig_stop(&rig);
 	rig_start(&rig, NULL, false);
-	CHECK_ERROR(host_open(rig.host, "x", on_open, &rig, &handle, &err), err, ERR_INVALID,
+	CHECK_ERROR(host_open(rig.host, HOST_ALL_DIRS, "x", on_open, &rig, &handle, &err), err,
+	            ERR_INVALID,
 	            "no directory of the host is allowed: start belljar with --allow-path DIR");
 	rig_stop(&rig);
 	rig_start(&rig, NULL, true);
 	CHECK_ERROR(
-	        host_open(rig.host, "x", on_open, &rig, &handle, &err), err, ERR_INVALID,
+	        host_open(rig.host, HOST_ALL_DIRS, "x", on_open, &rig, &handle, &err), err,
+	        ERR_INVALID,
 	        "no directory of the host is allowed: start belljar with --allow-path DIR, or use a client that declares roots in the handshake");
 	rig_stop(&rig);
 	rig_start(&rig, NULL, false);
 	rig.host = host_free(rig.host);
 	CHECK_OK(host_new(rig.loop, -1, NULL, 0, HOST_ROOTS_OFF_AS_ROOT, &rig.host, &err), err);
 	CHECK_ERROR(
-	        host_open(rig.host, "x", on_open, &rig, &handle, &err), err, ERR_INVALID,
+	        host_open(rig.host, HOST_ALL_DIRS, "x", on_open, &rig, &handle, &err), err,
+	        ERR_INVALID,
 	        "no directory of the host is allowed: start belljar with --allow-path DIR, or with --roots yes to use the client's roots, which are off because belljar runs as root");
 	rig_stop(&rig);
 }
@@ -393,7 +397,8 @@ static void error_says_why_the_only_root_is_refused(void **state)
 	        why, sizeof why,
 	        "no directory of the host is allowed: the client's root cannot be used: '%s' is, contains or is in '%s/.ssh' (keys, and who may log in), which a client cannot declare: allow what is needed with --allow-path",
 	        home, home);
-	CHECK_ERROR(host_open(rig.host, "x", on_open, &rig, &handle, &err), err, ERR_INVALID, why);
+	CHECK_ERROR(host_open(rig.host, HOST_ALL_DIRS, "x", on_open, &rig, &handle, &err), err,
+	            ERR_INVALID, why);
 	rig_stop(&rig);
 }
 
@@ -407,7 +412,7 @@ static void directory_replaced_by_a_link_is_refused(void **state)
 	rig_start(&rig, "allowed", false);
 	assert_int_equal(rmdir("allowed"), 0);
 	assert_int_equal(symlink("/etc", "allowed"), 0);
-	CHECK_OK(host_open(rig.host, ".", on_open, &rig, &handle, &err), err);
+	CHECK_OK(host_open(rig.host, HOST_ALL_DIRS, ".", on_open, &rig, &handle, &err), err);
 	UNTIL(&rig, rig.failed != 0);
 	assert_non_null(strstr(rig.why.msg, "/allowed' that was allowed is '"));
 	assert_non_null(strstr(rig.why.msg, "start belljar again to allow the present one"));
@@ -436,11 +441,41 @@ static void client_roots_are_added_and_removed(void **state)
 	read_path(&rig, handle, "f"); /* an open handle stays usable */
 	CHECK_VIEW(buf_view(&rig.bytes), "of two");
 	host_close(handle);
-	assert_int_equal(host_open(rig.host, two, on_open, &rig, &handle, &err), -1);
+	assert_int_equal(host_open(rig.host, HOST_ALL_DIRS, two, on_open, &rig, &handle, &err), -1);
 	rig_stop(&rig);
 	rig_start(&rig, "one", false);
 	host_set_roots(rig.host, both, 2);
 	assert_int_equal(host_directory_count(rig.host), 1);
+	rig_stop(&rig);
+}
+
+/* Other clients of the server must not use a client's roots, nor learn their names. */
+static void roots_are_beyond_the_reach_of_other_clients(void **state)
+{
+	AUTO_FREE char *one = mem_format("%s/one", scratch_path);
+	AUTO_FREE char *two = mem_format("%s/two", scratch_path);
+	AUTO_FREE char *three = mem_format("%s/three", scratch_path);
+	const char *const root = two;
+	struct host_handle *handle;
+	struct error err;
+	struct rig rig;
+
+	assert_int_equal(mkdir("one", 0755), 0);
+	assert_int_equal(mkdir("two", 0755), 0);
+	assert_int_equal(mkdir("three", 0755), 0);
+	rig_start(&rig, "one", true);
+	host_set_roots(rig.host, &root, 1);
+	CHECK_OK(host_check_path(rig.host, HOST_ALL_DIRS, root, &err), err);
+	CHECK_OK(host_check_path(rig.host, HOST_FIXED_DIRS, one, &err), err);
+	assert_int_equal(host_check_path(rig.host, HOST_FIXED_DIRS, root, &err), -1);
+	assert_non_null(strstr(err.msg, one));
+	assert_null(strstr(strstr(err.msg, "of the host ("), root));
+	assert_int_equal(host_open(rig.host, HOST_FIXED_DIRS, root, on_open, &rig, &handle, &err),
+	                 -1);
+	host_add_directory(rig.host, three);
+	host_set_roots(rig.host, &root, 0); /* does not withdraw what the user has accepted */
+	CHECK_OK(host_check_path(rig.host, HOST_ALL_DIRS, three, &err), err);
+	assert_int_equal(host_check_path(rig.host, HOST_ALL_DIRS, root, &err), -1);
 	rig_stop(&rig);
 }
 
@@ -503,12 +538,12 @@ static void dead_porter_fails_the_request(void **state)
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	rig_start(&rig, "allowed", false);
 	assert_int_equal(kill(rig.porter.pid, SIGSTOP), 0);
-	CHECK_OK(host_open(rig.host, ".", on_open, &rig, &handle, &err), err);
+	CHECK_OK(host_open(rig.host, HOST_ALL_DIRS, ".", on_open, &rig, &handle, &err), err);
 	assert_int_equal(kill(rig.porter.pid, SIGKILL), 0);
 	UNTIL(&rig, rig.failed == 1);
 	assert_non_null(strstr(rig.why.msg, "has ended: start belljar again"));
 	host_close(handle);
-	assert_int_equal(host_open(rig.host, ".", on_open, &rig, &handle, &err), -1);
+	assert_int_equal(host_open(rig.host, HOST_ALL_DIRS, ".", on_open, &rig, &handle, &err), -1);
 	rig_stop(&rig);
 }
 
@@ -520,11 +555,11 @@ static void handle_may_be_closed_before_its_callback(void **state)
 
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	rig_start(&rig, "allowed", false);
-	CHECK_OK(host_open(rig.host, ".", on_open, &rig, &handle, &err), err);
+	CHECK_OK(host_open(rig.host, HOST_ALL_DIRS, ".", on_open, &rig, &handle, &err), err);
 	host_close(handle);
 	host_close(open_handle(&rig, "."));
 	assert_int_equal(rig.opened, 1);
-	CHECK_OK(host_open(rig.host, ".", on_open, &rig, &handle, &err), err);
+	CHECK_OK(host_open(rig.host, HOST_ALL_DIRS, ".", on_open, &rig, &handle, &err), err);
 	host_close(handle);
 	rig_stop(&rig);
 }
@@ -543,6 +578,7 @@ int main(void)
 		IN_SCRATCH(error_says_why_the_only_root_is_refused),
 		IN_SCRATCH(directory_replaced_by_a_link_is_refused),
 		IN_SCRATCH(client_roots_are_added_and_removed),
+		IN_SCRATCH(roots_are_beyond_the_reach_of_other_clients),
 		IN_SCRATCH(many_roots_fill_the_socket_and_arrive),
 		IN_SCRATCH(agent_of_root_has_the_owners_user_and_group),
 		IN_SCRATCH(dead_porter_fails_the_request),

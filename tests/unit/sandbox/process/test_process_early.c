@@ -78,12 +78,12 @@ static void input_before_the_start_is_queued(void **state)
 static struct interpreter *borrow_spare(const char *path)
 {
 	const struct kernel_program *program = language_find("python")->kernel;
+	struct interpreter_pool *pool = rig.sandbox->processes->interpreters;
 	struct interpreter *interpreter;
 	struct error err;
 
-	CHECK_OK(pool_borrow(rig.sandbox->processes->interpreters, program, path, NULL,
-	                     &interpreter, &err),
-	         err);
+	interpreter_pool_add_spare(pool, program, path);
+	CHECK_OK(pool_borrow(pool, program, path, NULL, &interpreter, &err), err);
 	RIG_UNTIL(interpreter_is_idle(interpreter), RIG_MS);
 	rig_turn(10); /* the spare returns to the pool */
 	return interpreter;

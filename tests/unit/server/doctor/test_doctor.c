@@ -269,7 +269,7 @@ static void agent_is_described(void **state)
 	struct check check = { 0 };
 	char detail[100];
 
-	(void)snprintf(detail, sizeof detail, "%zu KiB, starts from a sealed memfd, protocol 1",
+	(void)snprintf(detail, sizeof detail, "%zu KiB, starts from a sealed memfd, protocol 2",
 	               (agent_image(AGENT_IN_SANDBOX).len + 1023) / 1024);
 	isolation_agent(&trial, &check);
 	assert_string_equal(check.detail, detail);
@@ -294,7 +294,7 @@ static void agent_without_memfd_is_weaker(void **state)
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	assert_non_null(strstr(shared->detail, "KiB, starts from an unlinked file, protocol 1"));
+	assert_non_null(strstr(shared->detail, "KiB, starts from an unlinked file, protocol 2"));
 	assert_string_equal(shared->fix, "allow programs in memory: sysctl -w vm.memfd_noexec=1");
 	assert_int_equal(shared->status, CHECK_WEAKER);
 	assert_int_equal(munmap(shared, sizeof *shared), 0);
@@ -323,7 +323,7 @@ static void agent_that_cannot_be_executed_gets_a_fix(void **state)
 		  "build belljar again: make clean all" },
 		{ { ERR_SYSTEM, ENOSPC, "make a directory: No space left on device" },
 		  CHECK_ON,
-		  "KiB, starts from a sealed memfd, protocol 1",
+		  "KiB, starts from a sealed memfd, protocol 2",
 		  "" },
 	};
 

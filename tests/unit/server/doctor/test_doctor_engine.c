@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/native/spawner/internal.h"
 #include "server/doctor/doctor.h"
 #include "server/doctor/internal.h"
 #include "server/options/options.h"
@@ -15,173 +16,24 @@ enum {
 
 static void report_of_the_engine_is_read(void **state)
 {
-	static const struct {
-		trial_fn *read;
-		struct spawner_report report;
-		enum check_status status;
-		const char *detail, *fix;
-	} cases[] = {
-		{ report_ids,
-		  { .mode = USERNS_ROOT },
-		  CHECK_ON,
-		  "root: each sandbox has 65536 ids of its own",
-		  "" },
-		{ report_ids,
-		  { .mode = USERNS_ROOT,
-		    .taken_blocks = 2,
-		    .taken_why = { .msg = "sandbox sb_x has the ids 1-2" } },
-		  CHECK_WEAKER,
-		  "2 sandboxes do not wake: sandbox sb_x has the ids 1-2",
-		  "take the ids back, or delete the sandboxes: belljar rm ID" },
-		{ report_ids,
-		  { .mode = USERNS_ROOT, .unlisted = "sss" },
-		  CHECK_WEAKER,
-		  "root: each sandbox has 65536 ids of its own, but users of 'sss' "
-		  "(/etc/nsswitch.conf) cannot be listed: one of them may have an id from 524288 to "
-		  "1879048191 too",
-		  "reserve the ids that the service gives to users in /etc/subuid and /etc/subgid: "
-		  "one line NAME:FIRST:COUNT each" },
-		{ report_ids,
-		  { .mode = USERNS_MAPPED },
-		  CHECK_ON,
-		  "mapped: each sandbox has subordinate ids of its own",
-		  "" },
-		{ report_ids,
-		  { .mode = USERNS_SINGLE_ID, .mode_why = "--one-id" },
-		  CHECK_WEAKER,
-		  "alone: agent and code share the user's own id: --one-id",
-		  "do without --one-id" },
-		{ report_groups,
-		  { .mode = USERNS_MAPPED },
-		  CHECK_ON,
-		  "sandboxes have none of the caller's",
-		  "" },
-		{ report_groups,
-		  { .mode = USERNS_SINGLE_ID },
-		  CHECK_ON,
-		  "the caller is in no group with special rights",
-		  "" },
-		{ report_groups,
-		  { .mode = USERNS_SINGLE_ID, .groups = "docker, sudo" },
-		  CHECK_WEAKER,
-		  "code keeps the caller's groups: docker, sudo",
-		  "get subordinate ids (see 'ids'), or run belljar as a user who is in none of "
-		  "them" },
-		{ report_cgroups,
-		  { .cgroups = CGROUP_V2, .cgroup_limits = ALL },
-		  CHECK_ON,
-		  "version 2, with: memory, swap, cpu, processes",
-		  "" },
-		{ report_cgroups,
-		  { .cgroups = CGROUP_V1,
-		    .cgroup_limits = ALL,
-		    .cgroups_why = "version 1: boot with x" },
-		  CHECK_ON,
-		  "version 1, with: memory, swap, cpu, processes",
-		  "" },
-		{ report_cgroups,
-		  { .cgroups = CGROUP_V2,
-		    .cgroup_limits = CGROUP_HAS_PIDS,
-		    .cgroups_why =
-		            "no limit on memory: the kernel has no memory controller: boot with "
-		            "cgroup_enable=memory" },
-		  CHECK_WEAKER,
-		  "version 2: no limit on memory: the kernel has no memory controller",
-		  "boot with cgroup_enable=memory" },
-		/* An error text of the system behind the colon is not a step to take. */
-		{ report_cgroups,
-		  { .mode = USERNS_ROOT,
-		    .cgroups_why = "controllers cannot be switched on: Device or resource busy" },
-		  CHECK_OFF,
-		  "none available: controllers cannot be switched on: Device or resource busy",
-		  "systemd-run --scope -p Delegate=yes -- belljar serve" },
-		{ report_cgroups,
-		  { .cgroups_why = "--no-cgroups" },
-		  CHECK_OFF,
-		  "none available: --no-cgroups",
-		  "do without --no-cgroups" },
-		{ report_memory,
-		  { .cgroup_limits = CGROUP_HAS_MEMORY },
-		  CHECK_ON,
-		  "enforced by the kernel, for all processes together",
-		  "" },
-		{ report_memory,
-		  { .cgroup_limits = 0 },
-		  CHECK_WEAKER,
-		  "each process is limited; the sum is checked four times a second, and a sandbox "
-		  "over its limit is killed",
-		  "see 'cgroups'" },
-		{ report_sockets,
-		  { .cgroup_limits = CGROUP_HAS_MEMORY | CGROUP_HAS_SOCKETS },
-		  CHECK_ON,
-		  "enforced by the kernel, for all processes together",
-		  "" },
-		{ report_sockets,
-		  { .cgroup_limits = 0 },
-		  CHECK_WEAKER,
-		  "the buffers are measured four times a second, and a sandbox over its memory "
-		  "limit is killed",
-		  "see 'cgroups'" },
-		{ report_sockets,
-		  { .cgroups = CGROUP_V2, .cgroup_limits = CGROUP_HAS_MEMORY },
-		  CHECK_WEAKER,
-		  "the buffers are measured four times a second, and a sandbox over its memory "
-		  "limit is killed",
-		  "boot without cgroup.memory=nosocket" },
-		{ report_sockets,
-		  { .cgroups = CGROUP_V1, .cgroup_limits = CGROUP_HAS_MEMORY },
-		  CHECK_WEAKER,
-		  "the buffers are measured four times a second, and a sandbox over its memory "
-		  "limit is killed",
-		  "boot with systemd.unified_cgroup_hierarchy=1" },
-		{ report_locks,
-		  { .cgroup_limits = CGROUP_HAS_MEMORY },
-		  CHECK_ON,
-		  "a sandbox with more than 100000 is killed",
-		  "" },
-		{ report_locks,
-		  { .cgroup_limits = 0 },
-		  CHECK_WEAKER,
-		  "a sandbox with more than 100000 is killed; it runs while they are counted, and "
-		  "could hide some",
-		  "see 'cgroups'" },
-		{ report_swap,
-		  { .cgroup_limits = CGROUP_HAS_MEMORY },
-		  CHECK_OFF,
-		  "not limited",
-		  "see 'cgroups'" },
-		{ report_cpu,
-		  { .cgroup_limits = CGROUP_HAS_CPU },
-		  CHECK_ON,
-		  "enforced by the kernel, for all processes together",
-		  "" },
-		{ report_processes,
-		  { .cgroup_limits = 0 },
-		  CHECK_WEAKER,
-		  "limited for each user id of a sandbox, not for the whole sandbox",
-		  "see 'cgroups'" },
-		{ report_disk,
-		  { .disk = DISK_QUOTA },
-		  CHECK_ON,
-		  "quota: the file system enforces the limit",
-		  "" },
-		{ report_disk,
-		  { .mode = USERNS_SINGLE_ID, .disk = DISK_WATCHED, .disk_why = "only root can" },
-		  CHECK_WEAKER,
-		  "watched: a sandbox over its limit is killed a moment later; no quota: only root "
-		  "can",
-		  "run belljar as root, which can set quotas" },
-	};
+	struct trial trial = { .is_ready = true };
+	struct check check = { .name = "ids" };
+	struct engine_layer *layer = report_add(&trial.report, "ids");
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct trial trial = { .is_ready = true, .report = cases[i].report };
-		struct check check = { 0 };
-
-		cases[i].read(&trial, &check);
-		assert_string_equal(check.detail, cases[i].detail);
-		assert_string_equal(check.fix, cases[i].fix);
-		assert_int_equal(check.status, cases[i].status);
-	}
+	layer_set(layer, LAYER_WEAKER, "one id");
+	layer_fix(layer, "use two");
+	report_layer(&trial, &check);
+	assert_int_equal(check.status, CHECK_WEAKER);
+	assert_string_equal(check.detail, "one id");
+	assert_string_equal(check.fix, "use two");
+	check = (struct check){ .name = "disk" };
+	report_layer(&trial, &check);
+	assert_int_equal(check.status, CHECK_OFF);
+	assert_string_equal(check.detail, "the engine of this server has no such layer");
+	trial.is_ready = false;
+	report_layer(&trial, &check);
+	assert_string_equal(check.detail, "the engine does not start");
+	assert_string_equal(check.fix, "see 'sandbox'");
 }
 
 static void engine_without_a_working_sandbox_is_off(void **state)
@@ -232,11 +84,16 @@ static void unknown_layer_cannot_be_required(void **state)
 
 static void missing_required_layer_is_refused(void **state)
 {
-	const struct spawner_report none = { .mode = USERNS_ROOT, .cgroups_why = "--no-cgroups" };
-	const struct spawner_report full = { .cgroups = CGROUP_V2,
-		                             .cgroup_limits = ALL,
-		                             .disk = DISK_QUOTA };
+	const struct spawner_report nothing = { .mode = USERNS_ROOT,
+		                                .cgroups_why = "--no-cgroups" };
+	const struct spawner_report all = { .cgroups = CGROUP_V2,
+		                            .cgroup_limits = ALL,
+		                            .disk = DISK_QUOTA };
+	static struct engine_report none, full;
 	struct error err;
+
+	spawner_report_layers(&nothing, &none);
+	spawner_report_layers(&all, &full);
 
 	CHECK_OK(doctor_require_engine(NULL, &none, &err), err);
 	CHECK_OK(doctor_require_engine("ids,seccomp,kernel", &none, &err), err);

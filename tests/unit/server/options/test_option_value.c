@@ -1,3 +1,7 @@
+#include <limits.h>
+#include <pwd.h>
+#include <unistd.h>
+
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "server/options/option_value.h"
@@ -108,6 +112,28 @@ static void home_is_expanded_in_paths(void **state)
 		assert_int_equal(setenv("HOME", home, 1), 0);
 }
 
+/* As in a shell, the directory of the user's entry in passwd(5) stands in for HOME. */
+static void home_is_that_of_the_user_without_a_variable(void **state)
+{
+	const struct option_spec *spec = &option_specs[OPTION_STATE_DIR];
+	struct option_value value = { .given = true, .text = "~/a" };
+	struct options options = { 0 };
+	const char *old = getenv("HOME");
+	AUTO_FREE char *home = old != NULL ? mem_dup(old) : NULL;
+	const struct passwd *user = getpwuid(geteuid());
+	char want[PATH_MAX];
+
+	if (user == NULL || user->pw_dir[0] != '/')
+		SKIP_TEST("this user has no entry in passwd(5)");
+	(void)snprintf(want, sizeof want, "%s/a", user->pw_dir);
+	assert_int_equal(unsetenv("HOME"), 0);
+	option_value_store(spec, &value, &options);
+	assert_string_equal(options.state_dir, want);
+	options_done(&options);
+	if (home != NULL)
+		assert_int_equal(setenv("HOME", home, 1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +142,7 @@ int main(void)
 		TEST(flag_in_json_is_a_boolean),
 		TEST(text_is_copied_when_stored),
 		TEST(home_is_expanded_in_paths),
+		TEST(home_is_that_of_the_user_without_a_variable),
 	};
 
 	return RUN_TESTS("server/option_value", tests);

@@ -31,10 +31,42 @@ static void table_row_is_complete(void **state)
 		assert_int_equal(spec->type == OPTION_TYPE_CHOICE, spec->choices != NULL);
 		assert_int_equal(spec->type == OPTION_TYPE_TEXT, spec->expected != NULL);
 		for (size_t j = 0; j < i; j++) {
-			assert_string_not_equal(spec->name, option_specs[j].name);
+			/* Two options of one name belong to different verbs, and only one of them
+			 * has a variable. */
+			if ((spec->verbs & option_specs[j].verbs) != 0 ||
+			    (!spec->flag_only && !option_specs[j].flag_only))
+				assert_string_not_equal(spec->name, option_specs[j].name);
 			assert_true(spec->offset != option_specs[j].offset);
 		}
 	}
+}
+
+static void variable_of_older_servers_is_understood(void **state)
+{
+	char *const on[] = { A("MCP_SSE_MODE=true"), NULL };
+	char *const both[] = { A("BELLJAR_SSE=false"), A("MCP_SSE_MODE=true"), NULL };
+	char *const wrong[] = { A("MCP_SSE_MODE=maybe"), NULL };
+	struct options options;
+
+	CHECK_OK(options_load(&options, FOR_SERVE, NO_FLAGS, on, &err), err);
+	assert_true(options.sse);
+	options_done(&options);
+	CHECK_OK(options_load(&options, FOR_SERVE, NO_FLAGS, both, &err), err);
+	assert_false(options.sse);
+	options_done(&options);
+	CHECK_ERROR(options_load(&options, FOR_SERVE, NO_FLAGS, wrong, &err), err, ERR_INVALID,
+	            "MCP_SSE_MODE: expected true or false, got 'maybe'");
+	CHECK_OK(options_load(&options, FOR_EXEC, NO_FLAGS, wrong, &err), err);
+	options_done(&options);
+}
+
+static void certificate_needs_its_key(void **state)
+{
+	const char *flags[OPTION_COUNT] = { [OPTION_TLS_CERT] = "cert.pem" };
+	struct options options;
+
+	CHECK_ERROR(options_load(&options, FOR_SERVE, flags, empty, &err), err, ERR_INVALID,
+	            "tls-cert and tls-key belong together: give tls-key as well");
 }
 
 static void option_name_is_converted_per_source(void **state)
@@ -494,6 +526,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(table_row_is_complete),
+		TEST(variable_of_older_servers_is_understood),
+		TEST(certificate_needs_its_key),
 		TEST(option_name_is_converted_per_source),
 		IN_SCRATCH(defaults_are_the_documented_ones),
 		TEST(flags_are_separated_from_operands),

@@ -15,7 +15,9 @@ static void manual_is_written_from_the_record(void **state)
 	CHECK_OK(manual_write(&tool_delete_sandbox, &buf, &err), err);
 	assert_string_equal(
 	        buf_text(&buf),
-	        "# delete_sandbox\n\nDelete a sandbox with all its processes and files.\n\n"
+	        "# delete_sandbox\n\nDelete a sandbox with all its processes and files. If it has files "
+	        "and the client can ask its user, the user has to accept; if the user declines, "
+	        "nothing is deleted, and the answer says so.\n\n"
 	        "## Arguments\n\n- `sandbox` (a string of at most 64 bytes, required): "
 	        "Id or name.\n\n## Answer\n\n- `id`: The sandbox's id.\n- "
 	        "`message`: What was done.\n\n## Examples\n\nDelete a sandbox:\n\n    "

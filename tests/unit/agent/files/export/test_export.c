@@ -140,7 +140,7 @@ static void path_on_the_host_decides(void **state)
 	job_test_directory(&e.t, "workspace/bare");
 	job_test_file(&e.t, "workspace/bare/HEAD", VIEW("ref"));
 	job_test_link(&e.t, ".git/hooks", "workspace/way");
-	job_test_link(&e.t, "/workspace/.git", "workspace/dot");
+	job_test_link(&e.t, ".git", "workspace/dot");
 	job_test_link(&e.t, ".git/config", "workspace/conf");
 	for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
 		char path[64];

@@ -14,9 +14,9 @@ static bool is_alive(void *ctx, const char *instance)
 	return first != NULL;
 }
 
-struct spawner_reply peer_receive(struct peer *peer)
+struct engine_reply peer_receive(struct peer *peer)
 {
-	struct spawner_reply reply;
+	struct engine_reply reply;
 	struct iovec part = { &reply, sizeof reply };
 	union {
 		struct cmsghdr head;
@@ -59,13 +59,15 @@ static void start_in(struct peer *peer, const char *instance, struct peer *first
 		                           .instances = -1,
 		                           .is_alive = is_alive,
 		                           .ctx = first };
-	struct spawner_reply ready;
+	struct engine_reply ready;
 	struct error err;
 
 	(void)snprintf(claims, sizeof claims, "%s/ids", peer->state.path);
 	options.state = peer->state.path;
 	CHECK_OK(spawner_start(&options, &peer->pid, &peer->socket, &err), err);
-	ready = peer_receive(peer);
+	do
+		ready = peer_receive(peer);
+	while (ready.kind == REPLY_LAYER);
 	assert_int_equal(ready.kind, REPLY_READY);
 	if (ready.failed)
 		fail_msg("%s", ready.err.msg);
@@ -113,7 +115,7 @@ void peer_stop(struct peer *peer)
 
 void peer_request(struct peer *peer, uint32_t kind, uint64_t number, const struct spec *spec)
 {
-	struct spawner_request request = { .kind = kind, .number = number };
+	struct engine_request request = { .kind = kind, .number = number };
 
 	if (spec != NULL)
 		request.spec = *spec;
@@ -129,9 +131,9 @@ struct spec peer_fresh_spec(void)
 	return spec;
 }
 
-struct spawner_reply peer_start_sandbox(struct peer *peer, uint64_t number, const struct spec *spec)
+struct engine_reply peer_start_sandbox(struct peer *peer, uint64_t number, const struct spec *spec)
 {
-	struct spawner_reply reply;
+	struct engine_reply reply;
 
 	peer_request(peer, REQUEST_START, number, spec);
 	reply = peer_receive(peer);
@@ -145,7 +147,7 @@ struct spawner_reply peer_start_sandbox(struct peer *peer, uint64_t number, cons
 void peer_check_life_cycle(struct peer *peer, uint64_t number)
 {
 	struct spec spec = peer_fresh_spec();
-	struct spawner_reply reply;
+	struct engine_reply reply;
 	struct pollfd hello;
 	int channel;
 

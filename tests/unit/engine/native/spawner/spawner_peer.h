@@ -26,13 +26,12 @@ void peer_wait_exit(struct peer *peer);
 void peer_stop(struct peer *peer);
 
 void peer_request(struct peer *peer, uint32_t kind, uint64_t number, const struct spec *spec);
-struct spawner_reply peer_receive(struct peer *peer);
+struct engine_reply peer_receive(struct peer *peer);
 /* Closes the descriptors of the latest reply. */
 void peer_close_fds(struct peer *peer);
 
 /* The spec of a new sandbox, with a new id. */
 struct spec peer_fresh_spec(void);
-struct spawner_reply peer_start_sandbox(struct peer *peer, uint64_t number,
-                                        const struct spec *spec);
+struct engine_reply peer_start_sandbox(struct peer *peer, uint64_t number, const struct spec *spec);
 /* Starts a sandbox, waits for the agent's first bytes, kills and erases it. */
 void peer_check_life_cycle(struct peer *peer, uint64_t number);

@@ -138,7 +138,7 @@ static size_t drain_replies(struct peer *peer, int quiet_ms)
 }
 
 /* The spawner reads no request while many replies are queued: read some meanwhile. */
-static size_t send_request(struct peer *peer, const struct spawner_request *request)
+static size_t send_request(struct peer *peer, const struct engine_request *request)
 {
 	size_t started = 0;
 
@@ -153,7 +153,7 @@ static size_t send_request(struct peer *peer, const struct spawner_request *requ
  * that are still being started are reported later. */
 static size_t wait_until_read(struct peer *peer)
 {
-	const struct spawner_request last = { .kind = REQUEST_LIST, .number = 0x77777777 };
+	const struct engine_request last = { .kind = REQUEST_LIST, .number = 0x77777777 };
 	size_t started = 0;
 
 	while (send(peer->socket, &last, sizeof last, MSG_DONTWAIT) < 0) {
@@ -161,7 +161,7 @@ static size_t wait_until_read(struct peer *peer)
 		started += drain_replies(peer, 10);
 	}
 	for (;;) {
-		struct spawner_reply reply = peer_receive(peer);
+		struct engine_reply reply = peer_receive(peer);
 
 		peer_close_fds(peer);
 		started += reply.kind == REPLY_STARTED;
@@ -178,7 +178,7 @@ static void random_requests_start_nothing(void **state)
 
 	start_with_canaries(&peer);
 	for (size_t i = 0; i < RANDOM_REQUESTS; i++) {
-		struct spawner_request request;
+		struct engine_request request;
 
 		fill_random(&seed, &request, sizeof request);
 		request.kind = next_random(&seed) % (REQUEST_KIND_COUNT + 2);
@@ -198,10 +198,10 @@ static void changed_requests_start_confined_sandboxes_only(void **state)
 
 	start_with_canaries(&peer);
 	for (size_t i = 0; i < NEAR_REQUESTS; i++) {
-		struct spawner_request request = { .kind = (uint32_t)(1 +
-			                                              i % (REQUEST_KIND_COUNT - 1)),
-			                           .number = 1000 + i,
-			                           .spec = peer_fresh_spec() };
+		struct engine_request request = { .kind = (uint32_t)(1 +
+			                                             i % (REQUEST_KIND_COUNT - 1)),
+			                          .number = 1000 + i,
+			                          .spec = peer_fresh_spec() };
 		unsigned char *bytes = (unsigned char *)&request;
 
 		for (uint32_t n = next_random(&seed) % MUTATIONS_MAX + 1; n > 0; n--)
@@ -330,7 +330,7 @@ static void fields_out_of_range_are_refused(void **state)
 	start_with_canaries(&peer);
 	for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
 		struct spec spec = peer_fresh_spec();
-		struct spawner_reply reply;
+		struct engine_reply reply;
 
 		changes[i](&spec);
 		peer_request(&peer, REQUEST_START, i + 1, &spec);
@@ -364,7 +364,7 @@ static size_t count_fds(pid_t pid)
 static void descriptors_in_packets_are_discarded(void **state)
 {
 	enum { PACKETS = 50, FDS = 20 };
-	struct spawner_request request = { .kind = REQUEST_KILL, .number = 12345 };
+	struct engine_request request = { .kind = REQUEST_KILL, .number = 12345 };
 	struct iovec part = { &request, sizeof request };
 	union {
 		struct cmsghdr head;
@@ -394,16 +394,16 @@ static void descriptors_in_packets_are_discarded(void **state)
 
 static void packets_of_other_sizes_are_ignored(void **state)
 {
-	static char bytes[4 * sizeof(struct spawner_request)];
+	static char bytes[4 * sizeof(struct engine_request)];
 	const size_t sizes[] = { 1,
 		                 4,
-		                 sizeof(struct spawner_request) - 1,
-		                 sizeof(struct spawner_request) + 1,
-		                 2 * sizeof(struct spawner_request),
+		                 sizeof(struct engine_request) - 1,
+		                 sizeof(struct engine_request) + 1,
+		                 2 * sizeof(struct engine_request),
 		                 sizeof bytes };
-	struct spawner_request valid = { .kind = REQUEST_START,
-		                         .number = 1,
-		                         .spec = peer_fresh_spec() };
+	struct engine_request valid = { .kind = REQUEST_START,
+		                        .number = 1,
+		                        .spec = peer_fresh_spec() };
 	struct peer peer;
 
 	start_with_canaries(&peer);
@@ -419,7 +419,7 @@ static void packets_of_other_sizes_are_ignored(void **state)
 static void empty_packet_ends_the_spawner(void **state)
 {
 	struct spec spec = peer_fresh_spec();
-	struct spawner_reply reply;
+	struct engine_reply reply;
 	struct peer peer;
 
 	start_with_canaries(&peer);
@@ -432,10 +432,10 @@ static void empty_packet_ends_the_spawner(void **state)
 
 /* --- sandboxes of others, and floods -------------------------------------------------- */
 
-static void check_refused(struct peer *peer, enum spawner_request_kind kind, uint64_t number,
+static void check_refused(struct peer *peer, enum engine_request_kind kind, uint64_t number,
                           const struct spec *spec, const char *why)
 {
-	struct spawner_reply reply;
+	struct engine_reply reply;
 
 	peer_request(peer, kind, number, spec);
 	reply = peer_receive(peer);
@@ -448,7 +448,7 @@ static void check_refused(struct peer *peer, enum spawner_request_kind kind, uin
 static void sandbox_of_another_server_is_out_of_reach(void **state)
 {
 	struct spec spec = peer_fresh_spec(), waking;
-	struct spawner_reply reply;
+	struct engine_reply reply;
 	struct peer victim, hostile;
 
 	start_with_canaries(&victim);
@@ -518,7 +518,7 @@ static void flood_of_sandboxes_ends_with_the_server(void **state)
 		peer_request(&peer, REQUEST_START, i + 1, &spec);
 	}
 	while (started < FLOOD) {
-		struct spawner_reply reply = peer_receive(&peer);
+		struct engine_reply reply = peer_receive(&peer);
 
 		if (reply.failed)
 			fail_msg("%s", reply.err.msg);
@@ -539,7 +539,7 @@ static void flood_of_sandboxes_ends_with_the_server(void **state)
 static size_t send_lists(struct peer *peer, int quiet_ms)
 {
 	enum { STEP_MS = 10 };
-	const struct spawner_request request = { .kind = REQUEST_LIST, .number = 1 };
+	const struct engine_request request = { .kind = REQUEST_LIST, .number = 1 };
 	size_t sent = 0;
 	int quiet = 0;
 
@@ -580,7 +580,7 @@ static void queue_of_lists_is_bounded(void **state)
 	sent = send_lists(&peer, QUIET_MS);
 	assert_in_range(sent, 0, READ_MAX);
 	while (ended < waiting + sent) {
-		struct spawner_reply reply = peer_receive(&peer);
+		struct engine_reply reply = peer_receive(&peer);
 
 		assert_int_equal(reply.kind, REPLY_LISTED);
 		ended += reply.id[0] == '\0';

@@ -72,7 +72,7 @@ static void invalid_start_request_is_refused(void **state)
 	peer_start(&peer);
 	for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
 		struct spec spec = peer_fresh_spec();
-		struct spawner_reply reply;
+		struct engine_reply reply;
 
 		requests[i].change(&spec);
 		peer_request(&peer, REQUEST_START, requests[i].number, &spec);
@@ -88,7 +88,7 @@ static void invalid_start_request_is_refused(void **state)
 /* A server that was taken over asks for more than the operator allows. */
 static void request_above_a_ceiling_is_refused(void **state)
 {
-	struct spawner_reply reply;
+	struct engine_reply reply;
 	struct peer peer;
 	struct spec spec;
 
@@ -113,7 +113,7 @@ static void request_above_a_ceiling_is_refused(void **state)
 static void limits_on_memory_do_not_add_up_without_cgroups(void **state)
 {
 	struct spec specs[] = { peer_fresh_spec(), peer_fresh_spec(), peer_fresh_spec() };
-	struct spawner_reply reply;
+	struct engine_reply reply;
 	struct peer peer;
 	int channels[2];
 
@@ -139,16 +139,16 @@ static void limits_on_memory_do_not_add_up_without_cgroups(void **state)
 
 static void random_packets_do_no_harm(void **state)
 {
-	static char noise[2 * sizeof(struct spawner_request)];
+	static char noise[2 * sizeof(struct engine_request)];
 	struct peer peer;
 
 	peer_start(&peer);
 	for (size_t i = 0; i < 64; i++) {
-		struct spawner_request request;
+		struct engine_request request;
 		size_t len = (i * 977) % sizeof noise + 1;
 
 		assert_true(getrandom(noise, sizeof noise, 0) > 0);
-		if (len != sizeof(struct spawner_request))
+		if (len != sizeof(struct engine_request))
 			(void)!send(peer.socket, noise, len, 0);
 		assert_true(getrandom(&request, sizeof request, 0) > 0);
 		request.kind |= 0x100; /* no known kind */
@@ -163,7 +163,7 @@ static void erase_request_reaches_only_sandboxes(void **state)
 {
 	static const char *const names[] = { "..",   ".",   "",
 		                             "/etc", "ids", "sp_aaaaaaaaaaaaaaaaaaaaaaaaaa" };
-	struct spawner_reply reply;
+	struct engine_reply reply;
 	struct peer peer;
 	struct spec spec;
 
@@ -190,7 +190,7 @@ static void erase_request_reaches_only_sandboxes(void **state)
 static void erase_of_a_dead_sandbox_waits_for_its_end(void **state)
 {
 	struct spec spec = peer_fresh_spec();
-	struct spawner_reply reply;
+	struct engine_reply reply;
 	struct peer peer;
 
 	peer_start(&peer);
@@ -214,7 +214,7 @@ static void erase_of_a_dead_sandbox_waits_for_its_end(void **state)
 static void spawner_stops_reading_while_replies_are_queued(void **state)
 {
 	enum { FAR_TOO_MANY = 100000, QUIET_MS = 300 };
-	const struct spawner_request request = { .kind = REQUEST_LIST, .number = 1 };
+	const struct engine_request request = { .kind = REQUEST_LIST, .number = 1 };
 	struct pollfd room;
 	struct peer peer;
 	int sent = 0;
@@ -237,7 +237,7 @@ static void spawner_stops_reading_while_replies_are_queued(void **state)
 static void sandboxes_end_with_the_server(void **state)
 {
 	struct spec spec = peer_fresh_spec();
-	struct spawner_reply reply;
+	struct engine_reply reply;
 	struct peer peer;
 
 	peer_start(&peer);

@@ -1,0 +1,188 @@
+/* test_live_link.c - connections on the loopback interface, which the agent accepts and forwards.
+ * Ports are chosen by the kernel first, so that tests beside this one have others. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "unit/agent/live/live.h"
+
+static uint16_t find_free_port(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof address;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	(void)close(fd);
+	return ntohs(address.sin_port);
+}
+
+static int connect_port(uint16_t port)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		                       .sin_port = htons(port),
+		                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+static struct live_stream *open_link(struct live *live, uint16_t port)
+{
+	return live_open(live, &(struct wire_message){ .type = WIRE_ACCEPT, .accept.port = port });
+}
+
+static int wait_and_connect(struct live *live, uint16_t port)
+{
+	int fd = -1;
+
+	LIVE_UNTIL(live, (fd = connect_port(port)) >= 0, LIVE_MS);
+	return fd;
+}
+
+static void bytes_flow_in_both_directions(void **state)
+{
+	struct live live;
+	uint16_t port = find_free_port();
+	struct live_stream *s;
+	char got[8] = "";
+	int fd;
+
+	live_start(&live, &(struct live_options){ 0 });
+	s = open_link(&live, port);
+	fd = wait_and_connect(&live, port);
+	assert_int_equal(write(fd, "ping", 4), 4);
+	LIVE_UNTIL(&live, s->got[WIRE_OUT].len == 4, LIVE_MS);
+	CHECK_VIEW(buf_view(&s->got[WIRE_OUT]), "ping");
+	assert_int_equal(channel_send(s->stream, WIRE_IN, VIEW("pong")), 4);
+	channel_send_end(s->stream, WIRE_IN);
+	(void)shutdown(fd, SHUT_WR);
+	live_wait(s);
+	assert_false(s->is_failed);
+	assert_int_equal(s->ended & 1 << WIRE_OUT, 1 << WIRE_OUT);
+	assert_int_equal(recv(fd, got, sizeof got, MSG_WAITALL), 4);
+	assert_string_equal(got, "pong");
+	(void)close(fd);
+	/* Without a stream nothing listens. */
+	LIVE_UNTIL(&live, (fd = connect_port(port)) < 0 || close(fd) < 0, LIVE_MS);
+	live_stop(&live);
+}
+
+static void connections_go_to_the_oldest_stream(void **state)
+{
+	struct live live;
+	uint16_t port = find_free_port();
+	struct live_stream *first, *second;
+	int a, b;
+
+	live_start(&live, &(struct live_options){ 0 });
+	first = open_link(&live, port);
+	second = open_link(&live, port);
+	a = wait_and_connect(&live, port);
+	b = wait_and_connect(&live, port);
+	assert_int_equal(write(a, "a", 1), 1);
+	LIVE_UNTIL(&live, first->got[WIRE_OUT].len == 1, LIVE_MS);
+	assert_int_equal(write(b, "b", 1), 1);
+	LIVE_UNTIL(&live, second->got[WIRE_OUT].len == 1, LIVE_MS);
+	CHECK_VIEW(buf_view(&first->got[WIRE_OUT]), "a");
+	CHECK_VIEW(buf_view(&second->got[WIRE_OUT]), "b");
+	/* CLOSE ends the connection of the program. */
+	channel_close(first->stream);
+	live_wait(first);
+	assert_int_equal(first->failure, WIRE_FAILED_CLOSED);
+	assert_int_equal(recv(a, &(char){ 0 }, 1, MSG_WAITALL), 0);
+	/* A program that resets its connection ends the stream's direction, not the agent. */
+	(void)setsockopt(b, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger));
+	(void)close(b);
+	LIVE_UNTIL(&live, (second->ended & 1 << WIRE_OUT) != 0, LIVE_MS);
+	channel_send_end(second->stream, WIRE_IN);
+	live_wait(second);
+	(void)close(a);
+	live_stop(&live);
+}
+
+static void port_in_use_is_reported(void **state)
+{
+	struct live live;
+	uint16_t port = find_free_port();
+	struct live_stream *waiting[5], *taken;
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		                       .sin_port = htons(port),
+		                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	live_start(&live, &(struct live_options){ 0 });
+	taken = live_wait(open_link(&live, port));
+	assert_int_equal(taken->error.errnum, EADDRINUSE);
+	(void)close(fd);
+	for (size_t i = 0; i < ARRAY_LEN(waiting); i++)
+		waiting[i] = open_link(&live, find_free_port());
+	live_wait(waiting[4]);
+	assert_string_equal(waiting[4]->error.msg, "the agent listens on 4 ports, and no more");
+	for (size_t i = 0; i < 4; i++)
+		channel_close(waiting[i]->stream);
+	for (size_t i = 0; i < 4; i++)
+		live_wait(waiting[i]);
+	live_stop(&live);
+}
+
+static void large_transfer_is_complete(void **state)
+{
+	static char bytes[1 << 16];
+	struct live live;
+	uint16_t port = find_free_port();
+	struct live_stream *s;
+	size_t total = 0;
+	pid_t child;
+	int status;
+
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (char)(i * 7);
+	live_start(&live, &(struct live_options){ 0 });
+	s = open_link(&live, port);
+	s->input = (struct view){ bytes, sizeof bytes };
+	s->keeps_open = true;
+	child = fork();
+	if (child == 0) { /* reads slowly at first, then everything */
+		int fd;
+
+		(void)alarm(LIVE_MS / 1000); /* if the test fails, nothing accepts */
+		while ((fd = connect_port(port)) < 0)
+			(void)usleep(1000);
+		(void)!write(fd, "go", 2);
+		for (ssize_t n; (n = read(fd, bytes, sizeof bytes)) > 0; total += (size_t)n)
+			continue;
+		_exit(total == 64 * sizeof bytes ? 0 : 1);
+	}
+	LIVE_UNTIL(&live, s->got[WIRE_OUT].len == 2, LIVE_MS);
+	for (size_t sent = 0; sent < 64 * sizeof bytes;) {
+		size_t at = sent % sizeof bytes;
+
+		sent += channel_send(s->stream, WIRE_IN,
+		                     (struct view){ bytes + at, sizeof bytes - at });
+		live_turn(&live, 1);
+	}
+	channel_send_end(s->stream, WIRE_IN);
+	live_wait(s);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	live_stop(&live);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(bytes_flow_in_both_directions),
+		TEST(connections_go_to_the_oldest_stream),
+		TEST(port_in_use_is_reported),
+		TEST(large_transfer_is_complete),
+	};
+
+	return RUN_TESTS("agent/live/link", tests);
+}
