@@ -14,10 +14,19 @@ set -eu
   # The slow suites come first.
   [ "$(id -u)" -ne 0 ] ||
     seconds=2400 add "escape" python3 tests/escape/run.py --exhaustion without
-  ! install_e2e >&2 || {
+  ! install_packages e2e >&2 || {
     end_to_end_suite build tests/e2e/*.test.mjs
     end_to_end_suite build/san tests/e2e/*.test.mjs
   }
+  ! install_packages conformance >&2 || {
+    conformance_suite build
+    conformance_suite build/san
+  }
+  if [ "$(id -u)" -eq 0 ] || [ -n "${DOCKER_HOST:-}" ]; then
+    add "e2e on docker" sh tests/docker/run.sh docker
+    add "containers of docker" sh tests/docker/run.sh docker tests/docker/life.test.mjs
+    [ -n "${DOCKER_HOST:-}" ] || add "e2e on podman" sh tests/docker/run.sh podman
+  fi
   live_suites
   unit_suites
   corpus_suites
@@ -35,7 +44,7 @@ if [ "$(id -u)" -eq 0 ]; then
   sh tests/suite.sh 2400 "escape by exhaustion" python3 tests/escape/run.py --exhaustion only
   cat build/suites/escape*.tap | grep -E '^# ([A-Z][A-Z]-[0-9]|test )' || :
 else
-  echo "SKIPPED escape, sandboxes on cgroup version 2 (not root)"
+  echo "SKIPPED escape, sandboxes on cgroup version 2${DOCKER_HOST:-, docker, podman} (not root)"
 fi
 
 # shellcheck disable=SC2086 # a list

@@ -6,7 +6,7 @@
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
 export UBSAN_OPTIONS=print_stacktrace=1
 export CMOCKA_MESSAGE_OUTPUT=TAP
-seconds=900
+seconds=1500
 rm -rf build/suites
 mkdir -p build/suites
 
@@ -61,14 +61,20 @@ end_to_end_suite() {
     "$node" --test --test-concurrency=2 --test-reporter=tap "$@"
 }
 
-# install_e2e - installs the npm packages of the end-to-end tests; a failure counts as a failed suite
-install_e2e() {
-  [ -n "$(find tests/e2e/node_modules/.package-lock.json \
-    -newer tests/e2e/package-lock.json 2>/dev/null)" ] && return
-  (cd tests/e2e && npm ci) >build/suites/npm.log 2>&1 </dev/null && return
-  cat build/suites/npm.log
-  echo "FAILED  e2e (npm ci)"
-  echo 0 1 >build/suites/npm.counts
+# conformance_suite BUILD - the official conformance suite against the fixture in BUILD
+conformance_suite() {
+  add "conformance of $1/fixture" tests/conformance/node_modules/node/bin/node \
+    tests/conformance/run.mjs "$PWD/$1/fixture"
+}
+
+# install_packages FOLDER - installs the npm packages of tests/FOLDER; a failure counts as a failed suite
+install_packages() {
+  [ -n "$(find "tests/$1/node_modules/.package-lock.json" \
+    -newer "tests/$1/package-lock.json" 2>/dev/null)" ] && return
+  (cd "tests/$1" && npm ci) >"build/suites/npm-$1.log" 2>&1 </dev/null && return
+  cat "build/suites/npm-$1.log"
+  echo "FAILED  $1 (npm ci)"
+  echo 0 1 >"build/suites/npm-$1.counts"
   return 1
 }
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # bench.sh - runs all benchmarks: tool calls beside bare programs, sandboxes beside bubblewrap, the
 # channel beside a bare pipe, and the server beside one on the official SDK, which is installed if it
-# is missing; and what descriptions and answers cost in bytes. `make bench` calls it after the
-# build. BENCH_RUNS, BENCH_ROW, BENCH_AWAKE, BENCH_MIB, BENCH_STARTS and BENCH_CALLS set how often
+# is missing; what descriptions and answers cost in bytes; and the docker engine beside docker exec.
+# `make bench` calls it after the build. BENCH_RUNS, BENCH_ROW, BENCH_AWAKE, BENCH_MIB, BENCH_STARTS and BENCH_CALLS set how often
 # each thing is measured.
 set -eu
 cd "$(dirname "$0")"
@@ -25,4 +25,8 @@ node=$e2e/node_modules/node/bin/node
 [ -x "$node" ] || node=node
 "$node" sizes.mjs
 echo
-exec "$node" bench.mjs
+"$node" bench.mjs
+echo
+"$node" http.mjs
+echo
+exec sh docker_bench.sh

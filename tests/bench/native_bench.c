@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "engine/native/native.h"
+#include "engine/remote/remote.h"
 #include "loop/loop.h"
 #include "sandbox/run/sandbox_run.h"
 #include "sandbox/sandbox.h"

@@ -1,6 +1,7 @@
 // Batches: an array of messages is answered by one array, where the revision has them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { FIXTURE_TOOLS } from './lib/fixture.mjs';
 import { modern } from './lib/modern.mjs';
 import { FIXTURE } from './lib/programs.mjs';
 import { assertError, start } from './lib/raw.mjs';
@@ -24,7 +25,7 @@ for (const revision of ['2024-11-05', '2025-03-26'])
     assert.equal(answers.length, 3);
     const found = byId(answers);
     assert.deepEqual(found.get(1), { jsonrpc: '2.0', id: 1, result: {} });
-    assert.equal(found.get('two').result.tools.length, 18);
+    assert.equal(found.get('two').result.tools.length, FIXTURE_TOOLS);
     assertError(found.get(3), -32601, /nonesuch/);
     await server.close();
   });

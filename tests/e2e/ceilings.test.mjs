@@ -29,7 +29,8 @@ test('a limit that the operator set is the most that create_sandbox gives', asyn
   structuredOf(await create_sandbox({ gpu: 'none' }));
   const small = structuredOf(await create_sandbox({ memory_mb: 32, pids: 64, cpus: 0.25, disk_mb: 16 }));
   assert.deepEqual([small.limits.memory_mb, small.limits.pids, small.limits.cpus, small.limits.disk_mb], [32, 64, 0.25, 16]);
-  const { ceilings, limits, lowered } = structuredOf(await sandbox_info({ sandbox: small.id, detail: 'full' }));
+  // A quarter of a processor is to print the versions of all languages, and may take the whole minute it is given.
+  const { ceilings, limits, lowered } = structuredOf(await sandbox_info({ sandbox: small.id, detail: 'full' }, { timeout: 180_000 }));
   assert.deepEqual([ceilings.memory_mb, ceilings.pids, ceilings.cpus, ceilings.disk_mb], [64, 64, 0.5, 32]);
   assert.equal(limits.memory_mb, 32);
   assert.equal(lowered, undefined);

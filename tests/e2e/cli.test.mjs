@@ -111,9 +111,8 @@ describe('run', () => {
   });
 });
 
-describe('shell', { skip: spawnSync('python3', ['-c', 'import pty']).status !== 0 && 'there is no python3' }, () => {
-  // Types each text after the one before it was echoed; prints the output and the exit status.
-  const driver = `
+// Types each text after the one before it was echoed; prints the output and the exit status.
+const driver = `
 import fcntl, json, os, pty, select, struct, sys, termios, time
 steps, argv = json.loads(sys.argv[1]), sys.argv[2:]
 pid, fd = pty.fork()
@@ -137,11 +136,15 @@ same = termios.tcgetattr(fd) == before
 status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 print(json.dumps({'out': out.decode('utf8', 'replace'), 'status': status, 'same': same}))
 `;
-  const typed = (steps, args = []) => {
-    const result = spawnSync('python3', ['-c', driver, JSON.stringify(steps), BELLJAR, 'shell', ...STATE, ...args], { env, encoding: 'utf8', timeout: PATIENCE_MS });
-    assert.equal(result.status, 0, result.stderr);
-    return JSON.parse(result.stdout);
-  };
+const typeInto = (steps, args) => {
+  const result = spawnSync('python3', ['-c', driver, JSON.stringify(steps), BELLJAR, ...args], { env, encoding: 'utf8', timeout: PATIENCE_MS });
+  assert.equal(result.status, 0, result.stderr);
+  return JSON.parse(result.stdout);
+};
+const NO_PTY = spawnSync('python3', ['-c', 'import pty']).status !== 0 && 'there is no python3';
+
+describe('shell', { skip: NO_PTY }, () => {
+  const typed = (steps, args = []) => typeInto(steps, ['shell', ...STATE, ...args]);
 
   test('the shell has a terminal of the right size, and its status is returned', () => {
     const { out, same, status } = typed([['$ ', 'stty size; echo $TERM; id -un; exit 3\r']]);
@@ -261,6 +264,38 @@ describe('client', () => {
   test('a note about a limit names the flag', () => {
     const { stderr } = verb('exec', ['--memory', '64M', 'sh', '-c', 'head -c 300M /dev/zero | tail -c 200M | wc -c; exit 1']);
     assert.match(stderr, /^belljar: memory: .*limit is 64 MiB: use less, or give a new sandbox --memory 128M$/m);
+  });
+
+  test('client shell reads commands from a script, and its status tells whether one failed', () => {
+    const script = [
+      'help write_file',
+      "write_file path='a b.txt' content=\"one\\ntwo\"",
+      'read_file {"path": "a b.txt"}',
+      'call run_command command="wc -l < \'a b.txt\'"',
+      '# a comment',
+      'history',
+      'quit',
+      'never reached',
+    ].join('\n');
+    const result = client(['shell'], { input: script });
+    assert.equal(result.status, 0, result.stderr);
+    assert.match(result.stdout, /^Create a file in the sandbox[^]*content=string/);
+    assert.match(result.stdout, /\none\ntwo\n/);
+    assert.match(result.stdout, /\n1\n[^]*   1  help write_file\n/);
+    const wrong = client(['shell'], { input: 'nonsense\nrun_code code=print(1)\n' });
+    assert.equal(wrong.status, 1);
+    assert.match(wrong.stdout, /^error: there is no command and no tool 'nonsense'; 'help' lists both\n1\n/);
+  });
+
+  test('client on a terminal completes names and shows earlier lines', { skip: NO_PTY }, () => {
+    const { out, same, status } = typeInto(
+      [['belljar> ', 'server_i\t'], ['server_info ', '\r'], ['revisions', '\x1b[A'], ['belljar> server_info \x1b[K', '\x03'], ['^C', '\x04']],
+      ['client', '--', ...STATE],
+    );
+    assert.equal(status, 0, out);
+    assert.match(out, /\d+ tools; 'help' lists/);
+    assert.match(out, /belljar> server_info \x1b\[K\^C/);
+    assert.equal(same, true);
   });
 
   test('client call prints the size of a picture', (t) => {

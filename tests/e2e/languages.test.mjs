@@ -61,6 +61,13 @@ test('a bash cell that takes too long is interrupted, and the session keeps its 
   }
 });
 
+session('bash', [
+  ['x=5; exec() { echo exec; }; local() { echo local; }; return() { echo return; }; eval() { echo eval; }; IFS=0123456789', ''],
+  ['IFS=; cat; exec', 'in\nexec\n', { stdin: 'in\n' }],
+  ['x=6; exit 3', { exit_code: 3, stderr: '' }],
+  ['echo $x; local; exec', '6\nlocal\nexec\n'],
+]);
+
 test('a bash session that ends says so', async () => {
   const run = (code) => run_code({ language: 'bash', session: 'ends', code });
   await run('x=1');
@@ -91,6 +98,7 @@ session('r', [
   ['cat(x, readLines(file("stdin")), Sys.getenv("A"), commandArgs(TRUE), getwd())', '6 line value one /',
     { stdin: 'line\n', env: { A: 'value' }, args: ['one'], cwd: '/' }],
   ['length(readLines(file("stdin"))); Sys.getenv("A")', '[1] 0\n[1] ""\n'],
+  ['f <- file("/tmp/opened", "w"); sink("/tmp/sunk"); closeAllConnections(); base::closeAllConnections(); isOpen(f)', { exit_code: 1, error: /invalid connection/ }],
   ['x <- 7; Sys.sleep(600)', { timed_out: true }, { timeout_s: 2 }],
   ['x', '[1] 7\n'],
 ]);
@@ -99,6 +107,14 @@ test('a plot of R is a picture', async (t) => {
   const result = await run_code({ language: 'r', session: 'plots', code: 'cat("before\\n"); plot(1:3); capabilities("png")' });
   if (result.isError || !/TRUE/.test(textOf(result))) return t.skip('no R, or it makes no pictures');
   assert.equal(result.content.find(({ type }) => type === 'image')?.mimeType, 'image/png');
+});
+
+test('a session of TypeScript without its runtime says what is missing', async (t) => {
+  const { stdout } = structuredOf(await tools.run_command({ command: 'node --version || true' }));
+  const [major, minor] = stdout.slice(1).split('.').map(Number);
+  if (!(major < 22 || (major === 22 && minor < 13))) return t.skip('no Node, or one that removes types');
+  const { error } = structuredOf(await run_code({ language: 'typescript', session: 'untyped', code: 'let a: number = 5' }));
+  assert.match(`${error.traceback ?? error.message}`, /^(Error: )?a session of TypeScript needs Node 22\.13 or later \(this is [\d.]+\), or the package typescript/);
 });
 
 test('a session of TypeScript', async (t) => {
@@ -139,4 +155,20 @@ test('a compiler that cannot compile is not offered', async () => {
     structuredOf(await tools.write_file({ sandbox, path: `/home/coderunner/.local/bin/${name}`, content: '#!/bin/sh\nexit 1\n', executable: true }));
   const { languages } = structuredOf(await tools.sandbox_info({ sandbox }));
   assert.deepEqual(['c', 'cpp', 'python'].filter((name) => languages.includes(name)), ['cpp', 'python']);
+});
+
+test('the first run finds Python along PATH, also under its other name', async () => {
+  const { id: sandbox } = structuredOf(await tools.create_sandbox({ env: { PATH: '/workspace/bin' } }));
+  const path = { mine: '/workspace/bin/python3', other: '/workspace/bin/python' };
+  await tools.run_command({ sandbox, argv: ['/bin/mkdir', 'bin'] });
+  for (const [from, to] of [['/bin/sh', '/workspace/bin/sh'], ['/usr/bin/python3', path.other]])
+    await tools.run_command({ sandbox, argv: ['/bin/ln', '-s', from, to] });
+  const code = 'import sys; print(sys.executable)';
+  hasMembers(structuredOf(await run_code({ sandbox, code })), { stdout: `${path.other}\n`, exit_code: 0 }, code);
+  await tools.delete_sandbox({ sandbox });
+  const again = structuredOf(await tools.create_sandbox({ env: { PATH: '/workspace/bin:/usr/bin' } })).id;
+  await tools.run_command({ sandbox: again, argv: ['/bin/mkdir', 'bin'] });
+  await tools.run_command({ sandbox: again, argv: ['/bin/ln', '-s', '/usr/bin/python3', path.mine] });
+  hasMembers(structuredOf(await run_code({ sandbox: again, code })), { stdout: `${path.mine}\n`, exit_code: 0 }, code);
+  await tools.delete_sandbox({ sandbox: again });
 });

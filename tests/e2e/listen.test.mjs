@@ -1,6 +1,7 @@
 // subscriptions/listen: a request that stays open and carries notifications.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { FIXTURE_TOOLS } from './lib/fixture.mjs';
 import { SERVER_INFO_KEY, SUBSCRIPTION_KEY, callParams, modern } from './lib/modern.mjs';
 import { BELLJAR, FIXTURE } from './lib/programs.mjs';
 import { assertError, start } from './lib/raw.mjs';
@@ -151,7 +152,7 @@ test('open listens do not count as calls, and their ids are taken', async (t) =>
   await open(server, 'b', { toolsListChanged: true });
   const taken = await server.request('tools/list', modern(), 'a');
   assertError(taken, -32600, /'id' is in use/, 'a');
-  assert.equal((await server.request('tools/list', modern(), 'c')).result.tools.length, 18);
+  assert.equal((await server.request('tools/list', modern(), 'c')).result.tools.length, FIXTURE_TOOLS);
   for (const requestId of ['a', 'b']) server.notify('notifications/cancelled', { requestId });
   await server.close();
 });

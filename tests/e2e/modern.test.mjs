@@ -1,6 +1,7 @@
 // 2026-07-28: discovery, _meta of requests, cancelling.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { FIXTURE_TOOLS, taskCapability } from './lib/fixture.mjs';
 import {
   CLIENT_INFO_KEY, LOG_LEVEL_KEY, MODERN, SERVER_INFO_KEY, callParams, modern,
 } from './lib/modern.mjs';
@@ -34,13 +35,14 @@ test('server/discover of the fixture', (t) => {
     prompts: { listChanged },
     resources: { listChanged, subscribe: true },
     completions: {},
+    ...taskCapability(MODERN),
   };
   const title = 'Conformance fixture';
   return checkDiscover(t, FIXTURE, 'belljar-fixture', title, 1000, capabilities, /^For tests only/);
 });
 
 test('server/discover of belljar', (t) => {
-  const capabilities = { logging: {}, tools: {}, prompts: {}, resources: { subscribe: true }, completions: {} };
+  const capabilities = { logging: {}, tools: {}, prompts: {}, resources: { subscribe: true }, completions: {}, ...taskCapability(MODERN) };
   return checkDiscover(t, BELLJAR, 'belljar', 'Belljar', 60000, capabilities, /^Belljar runs code/);
 });
 
@@ -178,7 +180,7 @@ test('pages: the cursor of one list is none of another', async (t) => {
   assert.equal(second.cacheScope, 'private');
   const prompts = await server.request('prompts/list', modern({ cursor: first.nextCursor }));
   assertError(prompts, -32602, /'cursor' was not returned by this server/);
-  const made = ['x', 'tools', 'tools.', 'tools.0', 'tools.-1', 'tools.999', 'tools.1x', 'tools.18', 5, {}];
+  const made = ['x', 'tools', 'tools.', 'tools.0', 'tools.-1', 'tools.999', 'tools.1x', `tools.${FIXTURE_TOOLS}`, 5, {}];
   for (const cursor of made)
     assertError(await list(cursor), -32602, /'cursor'/);
   await server.close();

@@ -14,6 +14,18 @@ test('stdout and stderr of a command alternate as they were printed', async () =
   assert.equal(structuredOf(result).stderr, '2\n');
 });
 
+// The agent sees which of two pipes got bytes first, but not always: the kernel may report both at once.
+test('a program that prints to both streams and exits at once is answered in order', async () => {
+  for (const [command, expected] of [
+    ['echo 1 >&2; echo 2', '[belljar: stderr]\n1\n[belljar: stdout]\n2\n'],
+    ['echo 1; echo 2 >&2', '1\n[belljar: stderr]\n2\n'],
+  ]) {
+    let good = 0;
+    for (let i = 0; i < 20; i++) good += texts(await run_command({ command }))[0] === expected;
+    assert.ok(good >= 16, `${command}: ${good} of 20`);
+  }
+});
+
 test('a process that changes between its streams too often is answered stream by stream', async () => {
   const command = 'for i in $(seq 100); do echo o; sleep 0.01; echo e >&2; sleep 0.01; done';
   const result = await run_command({ command });

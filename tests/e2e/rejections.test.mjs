@@ -2,6 +2,7 @@
 // runs before any handshake and after one; afterwards the connection must still work.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { FIXTURE_TOOLS, taskCapability } from './lib/fixture.mjs';
 import {
   CAPABILITIES_KEY, CLIENT_INFO_KEY, LAST_HANDSHAKE, LOG_LEVEL_KEY, MODERN, VERSION_KEY,
   callParams, envelope, modern,
@@ -135,7 +136,8 @@ const rows = {
   '24: resources/subscribe': { send: request('resources/subscribe', modern({ uri: 'a:b' })), code: -32601 },
   '24: resources/unsubscribe': { send: request('resources/unsubscribe', modern({ uri: 'a:b' })), code: -32601 },
   '24: an unknown method': { send: request('unknown/method', modern()), code: -32601 },
-  '24: a task method': { send: request('tasks/get', modern({ taskId: 'x' })), code: -32601 },
+  '20: a task method without the extension': { send: request('tasks/get', modern({ taskId: 'x' })), code: -32021 },
+  '24: a task method of 2025-11-25': { send: request('tasks/result', modern({ taskId: 'x' })), code: -32601 },
   '27: no claim: the method of the handshake': { send: request('ping', {}), result: {} },
   '27: _meta without a version is no claim': {
     send: request('ping', { _meta: { [CAPABILITIES_KEY]: {}, progressToken: 1 } }),
@@ -172,7 +174,7 @@ for (const [name, row] of Object.entries(rows))
       if (!row.silent) check(await server.next(), row);
       const after = await server.request('tools/call', callParams('test_simple_text'), 'after');
       assert.equal(after.result.resultType, 'complete');
-      assert.equal((await server.request('tools/list', {}, 'old')).result.tools.length, 18);
+      assert.equal((await server.request('tools/list', {}, 'old')).result.tools.length, FIXTURE_TOOLS);
       await server.close();
     }
   });
@@ -180,7 +182,7 @@ for (const [name, row] of Object.entries(rows))
 test('row 24: the methods of a feature that is not offered are unknown', async (t) => {
   const server = start(t, FIXTURE, { env: { FIXTURE_TABLES: 'tools' } });
   const { capabilities } = (await server.request('server/discover', modern())).result;
-  assert.deepEqual(capabilities, { logging: {}, tools: {} });
+  assert.deepEqual(capabilities, { logging: {}, tools: {}, ...taskCapability(MODERN) });
   const gone = [
     'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe',
     'resources/unsubscribe', 'prompts/list', 'prompts/get', 'completion/complete',

@@ -117,6 +117,35 @@ test('subscribers to a directory are told what changed in it', async () => {
   await tools.delete_path({ path: 'inbox', recursive: true });
 });
 
+test('a change that several subscriptions cover is notified once', async () => {
+  const uris = ['', '/twice', '/twice/a'].map((path) => `sandbox://${id}/workspace${path}`);
+  await tools.run_command({ command: 'mkdir -p twice; sleep 0.05' });
+  for (const uri of uris) await client.subscribeResource({ uri });
+  session.notes.length = 0;
+  await tools.write_file({ path: 'twice/a', content: 'x' });
+  await tools.write_file({ path: 'last', content: 'x' });
+  const about = (uri) => session.notes.filter((n) => n.params?.uri === uri).length;
+  for (let i = 0; i < 300 && about(`${uris[0]}/last`) === 0; i++) await sleep(100);
+  assert.equal(about(uris[2]), 1);
+  for (const uri of uris) await client.unsubscribeResource({ uri });
+});
+
+test('more sandboxes than a few are watched', async () => {
+  const ids = [];
+  for (let i = 0; i < 18; i++) {
+    ids.push(structuredOf(await tools.create_sandbox({ memory_mb: 64 })).id);
+    await client.subscribeResource({ uri: `sandbox://${ids[i]}/workspace` });
+  }
+  await tools.run_command({ sandbox: ids[17], command: 'sleep 1.5; echo 1 > seen; sleep 100', background: true });
+  const uri = `sandbox://${ids[17]}/workspace/seen`;
+  for (let i = 0; i < 300 && !session.notes.some((n) => n.params?.uri === uri); i++) await sleep(100);
+  assert.ok(session.notes.some((n) => n.params?.uri === uri));
+  for (const sandbox of ids) {
+    await client.unsubscribeResource({ uri: `sandbox://${sandbox}/workspace` });
+    await tools.delete_sandbox({ sandbox });
+  }
+});
+
 test('a directory is read as the names in it', async () => {
   await tools.run_command({ command: 'mkdir -p shelf/sub; touch shelf/b shelf/a' });
   const { text, mimeType } = await read(`sandbox://${id}/workspace/shelf/`);

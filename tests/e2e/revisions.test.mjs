@@ -1,6 +1,7 @@
 // One test per protocol revision: which fields its clients get.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { taskCapability } from './lib/fixture.mjs';
 import { HANDSHAKES, LAST_HANDSHAKE, MODERN, SERVER_INFO_KEY, modern } from './lib/modern.mjs';
 import { FIXTURE, VERSION } from './lib/programs.mjs';
 import { assertError, start, textOf } from './lib/raw.mjs';
@@ -25,6 +26,7 @@ const expectedCapabilities = (revision) => ({
   prompts: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
   ...(since(revision, '2025-03-26') && { completions: {} }),
+  ...taskCapability(revision),
 });
 
 const expectedTool = (revision) => ({

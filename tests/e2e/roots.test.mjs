@@ -8,7 +8,7 @@ import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { BELLJAR, complaint, PATIENCE_MS, serverEnv } from './lib/programs.mjs';
 import { openWithRoots } from './lib/roots.mjs';
-import { open, refused, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
+import { open, refused, stateDir, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
 import { connectV2 } from './lib/sdk.mjs';
 
 const isRoot = process.getuid() === 0;
@@ -101,13 +101,25 @@ describe('the client\'s roots', () => {
       refused(await mine.copy_in({ source }), outside);
   });
 
-  test('roots of a client of revision 2026-07-28 are used', { todo: 'they would have to be asked for with input_required' }, async (t) => {
+  test('roots of a client of revision 2026-07-28 are used', async (t) => {
+    let [roots, asked] = [[one], 0];
     const own = await connectV2(t, {
       program: BELLJAR, mode: { pin: '2026-07-28' }, options: { capabilities: { roots: {} } },
+      env: { BELLJAR_ROOTS: 'yes', BELLJAR_STATE_DIR: stateDir(t), BELLJAR_ALLOW_PATH: join(top, 'roots/configured') },
     });
-    own.client.setRequestHandler('roots/list', async () => ({ roots: [{ uri: pathToFileURL(one).href }] }));
+    own.client.setRequestHandler('roots/list', async () => {
+      asked++;
+      return { roots: roots.map((root) => ({ uri: pathToFileURL(root).href })) };
+    });
     const mine = toolsOf(async () => own);
-    assert.equal(structuredOf(await mine.copy_in({ source: 'f' })).source, join(one, 'f'));
+    assert.equal(structuredOf(await mine.copy_in({ source: join(one, 'f') })).source, join(one, 'f'));
+    assert.equal(asked, 1);
+    structuredOf(await mine.copy_in({ source: 'f', path: 'configured' }));
+    assert.equal(asked, 1, 'a path of --allow-path needs no roots');
+    roots = [two];
+    refused(await mine.copy_in({ source: join(one, 'f') }), outside);
+    structuredOf(await mine.copy_in({ source: join(two, 'f'), path: 'f2' }));
+    await own.close();
   });
 
   test('roots are off for root and on for other users', async (t) => {

@@ -1,6 +1,7 @@
 // The official TypeScript SDK 1.x as client: the handshake era as most clients speak it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { FIXTURE_TOOLS } from './lib/fixture.mjs';
 import { features } from './lib/features.mjs';
 import { dataFeatures } from './lib/features-data.mjs';
 import { legacyFeatures } from './lib/features-legacy.mjs';
@@ -28,17 +29,17 @@ test('lists in pages of three', async (t) => {
   let cursor, pages = 0;
   do {
     const page = await session.client.listTools(cursor === undefined ? {} : { cursor });
-    assert.equal(page.tools.length, 3);
+    assert.equal(page.tools.length, Math.min(3, FIXTURE_TOOLS - names.length));
     names.push(...page.tools.map((tool) => tool.name));
     cursor = page.nextCursor;
     pages++;
   } while (cursor !== undefined);
-  assert.equal(pages, 6);
-  assert.equal(new Set(names).size, 18);
+  assert.equal(pages, Math.ceil(FIXTURE_TOOLS / 3));
+  assert.equal(new Set(names).size, FIXTURE_TOOLS);
   const prompts = await session.client.listPrompts();
   assert.equal(prompts.prompts.length, 3);
   const rest = await session.client.listPrompts({ cursor: prompts.nextCursor });
-  assert.equal(rest.prompts.length, 1);
+  assert.equal(rest.prompts.length, 2);
   assert.equal(rest.nextCursor, undefined);
   await assert.rejects(session.client.listTools({ cursor: prompts.nextCursor }), { code: -32602 });
   await session.close();

@@ -1,6 +1,7 @@
 // The official TypeScript client 2.x over stdio, in each of its ways to negotiate a revision.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { FIXTURE_TOOLS } from './lib/fixture.mjs';
 import { features } from './lib/features.mjs';
 import { belljarFeatures } from './lib/features-belljar.mjs';
 import { dataFeatures } from './lib/features-data.mjs';
@@ -55,9 +56,9 @@ for (const { name, mode } of modes) {
   test(`lists in pages of three (${name})`, async (t) => {
     const session = await connectV2(t, { mode, env: { FIXTURE_PAGE_SIZE: '3' } });
     const { tools } = await session.client.listTools(); // the client follows nextCursor
-    assert.equal(new Set(tools.map((tool) => tool.name)).size, 18);
+    assert.equal(new Set(tools.map((tool) => tool.name)).size, FIXTURE_TOOLS);
     const { prompts } = await session.client.listPrompts();
-    assert.equal(prompts.length, 4);
+    assert.equal(prompts.length, 5);
     await session.close();
   });
 }
@@ -80,7 +81,7 @@ test('listChanged handlers open a listen by themselves', async (t) => {
   await session.call({ name: 'test_trigger_tool_change' });
   const { error, tools } = await changed;
   assert.equal(error, null);
-  assert.equal(tools.length, 18);
+  assert.equal(tools.length, FIXTURE_TOOLS);
   await session.close();
 });
 

@@ -13,7 +13,7 @@ const env = serverEnv({ ASAN_OPTIONS: 'detect_leaks=0' });
 
 async function server(t, state) {
   const session = await open(t, { STATE_DIR: state });
-  return { session, ...Object.fromEntries(['run_command', 'run_code', 'sandbox_info', 'reset_sandbox', 'delete_sandbox', 'process_output', 'list_sandboxes']
+  return { session, ...Object.fromEntries(['run_command', 'run_code', 'sandbox_info', 'reset_sandbox', 'delete_sandbox', 'update_sandbox', 'process_output', 'list_sandboxes']
     .map((name) => [name, (args, options) => toolsOf(async () => session)[name](args, options)])) };
 }
 
@@ -92,6 +92,24 @@ test('two servers of one user share the default sandbox', async (t) => {
   assert.notEqual(structuredOf(await second.sandbox_info()).id, id);
   await third.session.close();
   await second.session.close();
+});
+
+test('a second server changes a sandbox that the first one has awake', async (t) => {
+  const state = stateDir(t);
+  const first = await server(t, state);
+  const second = await server(t, state);
+  await first.run_command({ command: 'true' });
+  const changed = await second.update_sandbox({ sandbox: 'default', name: 'ours', env: { NEW: 'yes' }, labels: { a: 'b' }, idle_s: 99, disk_mb: 3000 });
+  const { name, labels, idle_s, limits } = structuredOf(changed);
+  assert.deepEqual([name, labels, idle_s, limits.disk_mb], ['ours', { a: 'b' }, 99, 3000]);
+  for (const { run_command, sandbox_info } of [first, second]) {
+    assert.equal(await stdoutOf(run_command({ sandbox: 'ours', command: 'echo $NEW' })), 'yes\n');
+    assert.equal(structuredOf(await sandbox_info({ sandbox: 'ours' })).limits.disk_mb, 3000);
+  }
+  const { isError } = await second.update_sandbox({ sandbox: 'ours', name: '.x' });
+  assert.ok(isError, 'the first server refuses what it would refuse its own client');
+  await second.session.close();
+  await first.session.close();
 });
 
 test('a new conversation is told that the default sandbox was used before', async (t) => {
@@ -198,6 +216,8 @@ report = {
     'kind': refused(request(version, 77, sandbox)),
     'id': refused(request(version, 1, '../../etc')),
     'missing': refused(request(version, 2, 'sb_' + 'a' * 26)),
+    # More bytes than a struct of changes has: all of its texts have no end.
+    'changes': refused(request(version, 4, sandbox) + b'A' * 20000),
     'noise': [attached(os.urandom(200000)), attached(frame(0x7f, 9, 1, b'x')), attached(frame(1, 0, 3), frame(2, 0, 1, b'y' * 60000)), attached(b'\\xff' * 8)],
 }
 many = [connect() for i in range(14)]
@@ -207,7 +227,7 @@ print(json.dumps(report))`;
   assert.equal(ran.status, 0, ran.stderr);
   const report = JSON.parse(ran.stdout);
   assert.equal(report.version, `a server of version ${VERSION} has the sandbox awake: use the same version, or end that server`);
-  assert.deepEqual([report.kind, report.id], ['the request is malformed', 'the request is malformed']);
+  for (const key of ['kind', 'id', 'changes']) assert.equal(report[key], 'the request is malformed', key);
   assert.equal(report.missing, `there is no sandbox 'sb_${'a'.repeat(26)}'`);
   assert.deepEqual(report.noise, [true, true, true, true], 'each was attached first, and then disconnected');
   assert.equal(await stdoutOf(run_command({ command: 'echo fine' })), 'fine\n');

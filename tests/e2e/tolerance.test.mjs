@@ -1,6 +1,7 @@
 // Deviations of real clients from the specification, which the server tolerates.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { FIXTURE_TOOLS } from './lib/fixture.mjs';
 import { CAPABILITIES_KEY, MODERN, VERSION_KEY, callParams, modern } from './lib/modern.mjs';
 import { BELLJAR, FIXTURE } from './lib/programs.mjs';
 import { assertError, start, textOf } from './lib/raw.mjs';
@@ -40,15 +41,15 @@ test('a second initialize starts over, and running calls go on', async (t) => {
 
 test('params may be absent or null, arguments too', async (t) => {
   const server = start(t, FIXTURE);
-  assert.equal((await server.request('tools/list')).result.tools.length, 18);
+  assert.equal((await server.request('tools/list')).result.tools.length, FIXTURE_TOOLS);
   server.send('{"jsonrpc":"2.0","id":7,"method":"prompts/list","params":null}');
-  assert.equal((await server.answer(7)).result.prompts.length, 4);
+  assert.equal((await server.answer(7)).result.prompts.length, 5);
   for (const params of [{}, { arguments: {} }, { arguments: null }]) {
     const answer = await server.request('tools/call', { name: 'test_simple_text', ...params });
     assert.equal(textOf(answer), SIMPLE);
   }
   for (const cursor of ['', null])
-    assert.equal((await server.request('tools/list', { cursor })).result.tools.length, 18);
+    assert.equal((await server.request('tools/list', { cursor })).result.tools.length, FIXTURE_TOOLS);
   await server.close();
 });
 

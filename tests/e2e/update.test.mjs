@@ -106,6 +106,17 @@ test('update_sandbox refuses what is not possible and changes nothing then', asy
   assert.deepEqual([name, idle_s, limits.memory_mb], ['one', made.idle_s, made.limits.memory_mb]);
 });
 
+test('update_sandbox may be the first call, and waits until the sandbox has started', async (t) => {
+  const session = await open(t, { STATE_DIR: stateDir(t) });
+  const own = toolsOf(async () => session);
+  const changed = await own.update_sandbox({ memory_mb: 300, labels: { k: 'v' } });
+  if (changed.isError && /no cgroup controller/.test(textOf(changed))) return t.skip('no cgroups');
+  const { name, limits, labels } = structuredOf(changed);
+  assert.deepEqual([name, limits.memory_mb, labels], ['default', 300, { k: 'v' }]);
+  assert.equal(structuredOf(await own.sandbox_info()).limits.memory_mb, 300);
+  await session.close();
+});
+
 test('changes of a sandbox that sleeps hold when it wakes, in the next server', async (t) => {
   const STATE_DIR = stateDir(t);
   const inServer = async (fn) => {

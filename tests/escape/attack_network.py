@@ -179,6 +179,7 @@ def engines(box):
     assert done.out == "/tmp/own\n", done
 
 
-for number in ("NT-05", "NT-06", "NT-07", "NT-08", "NT-09", "NT-10", "NT-11", "NT-12", "NT-13", "NT-14",
-               "NT-15", "NT-16", "NT-21"):
-    not_tested(number, "needs egress, which belljar exec does not offer yet")
+not_tested("NT-08", "sandboxes have no network stack outside the kernel's")
+not_tested("NT-11", "the gate does not look into TLS: SECURITY.md says what that leaves")
+not_tested("NT-14", "a policy is not read from a file")
+not_tested("NT-15", "tests/e2e/packages.test.mjs: the password of an installer's proxy")

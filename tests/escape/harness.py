@@ -29,9 +29,13 @@ MODES = {
     "R": dict(uid=0, what="root"),
     "U": dict(uid=61001, what="an ordinary user with subordinate ids"),
     "S": dict(uid=61002, what="an ordinary user with one id"),
+    # Only with --mode D, on the daemon that DOCKER_HOST names: tests/docker/run.sh escape
+    "D": dict(uid=0, what="root, with the docker engine"),
 }
 SUBORDINATE_FIRST = 700000
 SUBORDINATE_COUNT = 65536
+
+DOCKER = set()
 
 TESTS = []
 NOT_TESTED = []
@@ -41,6 +45,11 @@ SLOWER = int(os.environ.get("ESCAPE_SLOWER", "1"))
 if SLOWER != 1:
     monotonic = time.monotonic
     time.monotonic = subprocess._time = lambda: monotonic() / SLOWER
+
+
+def applies(test, mode):
+    """Whether a test is for the mode. The docker engine has those of root's that are in DOCKER."""
+    return mode in test["modes"] or (mode == "D" and (not DOCKER or test["number"] in DOCKER))
 
 
 def not_tested(number, why):
@@ -104,7 +113,11 @@ class Box:
         return line + ["--", *argv]
 
     def environment(self):
-        return {"PATH": os.environ["PATH"], "HOME": str(self.directory), "LANG": "C.UTF-8"}
+        variables = {"PATH": os.environ["PATH"], "HOME": str(self.directory), "LANG": "C.UTF-8"}
+        if self.mode == "D":
+            variables.update(BELLJAR_ENGINE="docker", BELLJAR_IMAGE=os.environ["ESCAPE_IMAGE"],
+                             DOCKER_HOST=os.environ["DOCKER_HOST"])
+        return variables
 
     def start(self, *argv, options=(), sandbox=None, stdin=subprocess.DEVNULL):
         """Starts belljar in the background, as a subprocess.Popen with pipes; finish() kills it."""

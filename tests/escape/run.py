@@ -94,7 +94,7 @@ def run_mode(options, mode):
     try:
         copy_programs(top / "programs")
         for test in selected_tests(options):
-            if mode not in test["modes"] or runs_alone(test) != options.alone:
+            if not harness.applies(test, mode) or runs_alone(test) != options.alone:
                 continue
             begin = time.monotonic()
             why = run_one(test, mode, belljar, top)

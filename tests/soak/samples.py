@@ -63,9 +63,10 @@ class Host:
         self.mounts = self.read_mounts()
         self.zombies = {}  # pid: when it was seen first
 
-    @staticmethod
-    def read_mounts():
-        return set(pathlib.Path("/proc/self/mountinfo").read_text().splitlines())
+    def read_mounts(self):
+        """Mounts that have to do with the state directory; other programs mount and unmount, too."""
+        lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+        return {line for line in lines if str(self.state) in line}
 
     def groups(self):
         return [name for name, _, _ in os.walk("/sys/fs/cgroup") if self.group in name]

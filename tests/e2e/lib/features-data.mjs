@@ -66,6 +66,7 @@ export const dataFeatures = {
       'test_prompt_with_arguments',
       'test_prompt_with_embedded_resource',
       'test_prompt_with_image',
+      'test_input_required_result_prompt',
     ]);
     assert.deepEqual(prompts[1], {
       name: 'test_prompt_with_arguments',

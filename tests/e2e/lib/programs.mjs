@@ -26,9 +26,18 @@ function sharedStateDir() {
   return state;
 }
 
-/** The environment of a server: that of the tests, without BELLJAR_ settings. */
+/** The engine that the tests run on: tests/docker runs them on the docker engine, too. */
+export const ENGINE = process.env.E2E_BELLJAR_ENGINE ?? 'native';
+
+/** The options of a test that does not apply to an engine, or applies to one only. */
+export const notOn = (engine, why) => ({ skip: ENGINE === engine ? `${engine}: ${why}` : false });
+
+/** The environment of a server: that of the tests, without BELLJAR_ settings. A variable E2E_BELLJAR_X of
+ * the tests is the setting BELLJAR_X of every server. */
 export function serverEnv(extra) {
-  const inherited = Object.entries(process.env).filter(([name]) => !/^(BELLJAR|FIXTURE)_/.test(name));
+  const inherited = Object.entries(process.env)
+    .filter(([name]) => !/^(BELLJAR|FIXTURE)_/.test(name))
+    .map(([name, value]) => [name.replace(/^E2E_BELLJAR_/, 'BELLJAR_'), value]);
   return { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: '/nonexistent', BELLJAR_STATE_DIR: sharedStateDir(), ...extra };
 }
 

@@ -19,13 +19,14 @@ export function stateDir(t) {
   return dir;
 }
 
-/** A session of the official client. `settings` are environment variables without BELLJAR_. */
-export async function open(t, settings = {}) {
+/** A session of the official client. `settings` are environment variables without BELLJAR_, `options` those of the
+ * client. */
+export async function open(t, settings = {}, options) {
   const dir = mkdtempSync(join(tmpdir(), 'belljar-e2e-'));
   chmodSync(dir, 0o711);
   const env = Object.fromEntries(Object.entries(settings).map(([k, v]) => [`BELLJAR_${k}`, String(v)]));
   try {
-    const session = await connectV1(t, { program: BELLJAR, env: { BELLJAR_STATE_DIR: dir, ...env } });
+    const session = await connectV1(t, { program: BELLJAR, env: { BELLJAR_STATE_DIR: dir, ...env }, options });
     await session.client.listTools(); // from now on the client checks structured content
     return session;
   } finally {

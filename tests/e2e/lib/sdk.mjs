@@ -9,9 +9,9 @@ import { Client as ClientV2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio';
 import { FIXTURE, PATIENCE_MS, complaint, serverEnv } from './programs.mjs';
 
-const INFO = { name: 'belljar-e2e', version: '1.0.0' };
+export const INFO = { name: 'belljar-e2e', version: '1.0.0' };
 
-class Session {
+export class Session {
   notes = [];
   errors = [];
   stderr = '';
@@ -26,8 +26,9 @@ class Session {
       this.notes.push(note);
       for (const wake of this.#waiting.splice(0)) wake();
     };
-    this.stderrEnded = new Promise((resolve) => transport.stderr.on('end', resolve));
-    transport.stderr.on('data', (text) => (this.stderr += text));
+    // Over HTTP the server is not the client's child, and has no stderr here.
+    this.stderrEnded = transport.stderr && new Promise((resolve) => transport.stderr.on('end', resolve));
+    transport.stderr?.on('data', (text) => (this.stderr += text));
   }
 
   /** Waits for the first notification of this method and removes it. */
@@ -60,15 +61,16 @@ async function open(t, session) {
   return session;
 }
 
-const parameters = (program, env) => ({
+const parameters = (program, env, args) => ({
   command: program,
+  args,
   env: serverEnv(env),
   stderr: 'pipe',
 });
 
-export function connectV1(t, { program = FIXTURE, env } = {}) {
-  const client = new ClientV1(INFO);
-  const transport = new StdioV1(parameters(program, env));
+export function connectV1(t, { program = FIXTURE, env, args, options } = {}) {
+  const client = new ClientV1(INFO, options);
+  const transport = new StdioV1(parameters(program, env, args));
   const call = (params, options) => client.callTool(params, undefined, options);
   return open(t, new Session(client, transport, call));
 }

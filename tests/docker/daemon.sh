@@ -1,0 +1,86 @@
+# shellcheck shell=sh
+# daemon.sh - a private Docker daemon for tests, and the image that they use; sourced.
+#
+# The daemon has a directory of its own below /tmp, no network and no registry. Nothing of it is left
+# afterwards. A daemon that DOCKER_HOST names is used as it is.
+
+# make_image - builds the archive of the test image from Debian packages, once: build/docker/image.tar
+make_image() {
+  [ ! -s build/docker/image.tar ] || return 0
+  mkdir -p build/docker
+  mmdebstrap --quiet --format=tar --variant=minbase --include=python3,procps,perl \
+    "$(. /etc/os-release && echo "$VERSION_CODENAME")" "build/docker/image.$$" >&2
+  mv "build/docker/image.$$" build/docker/image.tar
+}
+
+# api METHOD PATH [CURL ARGUMENT...] - one call of the daemon's API
+api() {
+  method=$1 path=$2
+  shift 2
+  curl --silent --show-error --fail --unix-socket "${DOCKER_HOST#unix://}" -X "$method" "$@" \
+    "http://docker/v1.41$path"
+}
+
+# wait_for_daemon - until it answers
+wait_for_daemon() {
+  for _ in $(seq 300); do
+    ! api GET /version >/dev/null 2>&1 || return 0
+    sleep 0.1
+  done
+  echo "the daemon does not answer" >&2
+  cat "$docker_dir/log" >&2
+  return 1
+}
+
+# start_docker - starts dockerd; sets DOCKER_HOST and docker_dir
+start_docker() {
+  docker_dir=$(mktemp -d /tmp/belljar-docker.XXXXXX)
+  export DOCKER_HOST="unix://$docker_dir/docker.sock"
+  cat >"$docker_dir/daemon.json" <<END
+{ "runtimes": { "other": { "path": "$(command -v runc)" } }, "iptables": false, "bridge": "none",
+  "data-root": "$docker_dir/data", "exec-root": "$docker_dir/exec", "pidfile": "$docker_dir/pid",
+  "hosts": ["$DOCKER_HOST"], "group": "$(id -gn)" }
+END
+  # For tests that kill and restart the daemon.
+  cat >"$docker_dir/start" <<END
+#!/bin/sh
+rm -f "$docker_dir/pid" "$docker_dir/exec/containerd/containerd.pid" # of a daemon that was killed
+exec dockerd --config-file "$docker_dir/daemon.json" >>"$docker_dir/log" 2>&1
+END
+  chmod +x "$docker_dir/start"
+  "$docker_dir/start" &
+  wait_for_daemon
+}
+
+# start_podman - starts the API service of Podman; sets DOCKER_HOST and docker_dir
+start_podman() {
+  docker_dir=$(mktemp -d /tmp/belljar-docker.XXXXXX)
+  export DOCKER_HOST="unix://$docker_dir/docker.sock"
+  podman --runtime runc --cgroup-manager cgroupfs --root "$docker_dir/data" --runroot "$docker_dir/exec" \
+    system service --time=0 "$DOCKER_HOST" >"$docker_dir/log" 2>&1 &
+  echo $! >"$docker_dir/pid"
+  wait_for_daemon
+}
+
+# stop_daemon - ends it and removes its directory
+stop_daemon() {
+  if [ -s "$docker_dir/pid" ]; then
+    pid=$(cat "$docker_dir/pid")
+    kill "$pid" 2>/dev/null || :
+    for _ in $(seq 200); do
+      kill -0 "$pid" 2>/dev/null || break
+      sleep 0.1
+    done
+  fi
+  # Mounts that a killed daemon left, the innermost first.
+  sed -n "s,^[^ ]* \($docker_dir/[^ ]*\) .*,\1,p" /proc/mounts | sort -r | while read -r path; do
+    umount -l "$path" 2>/dev/null || :
+  done
+  rm -rf "$docker_dir"
+}
+
+# import_image NAME - loads the test image
+import_image() {
+  api POST "/images/create?fromSrc=-&repo=${1%:*}&tag=${1##*:}" -T build/docker/image.tar \
+    -H 'Content-Type: application/x-tar' >&2
+}

@@ -1,0 +1,173 @@
+// life.test.mjs - containers of a real daemon: how they are made, what stays of them, and what happens when
+// they are disturbed from outside. The tests change one daemon, so they run one after the other.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BELLJAR } from '../e2e/lib/programs.mjs';
+import { start as startRaw } from '../e2e/lib/raw.mjs';
+import { open, refused, stateDir, structuredOf, textOf, toolsOf } from '../e2e/lib/sandboxed.mjs';
+import { docker, inspect, made, restartDaemon, until } from './docker_api.mjs';
+
+const isPrivate = { skip: process.env.E2E_DOCKER_DIR === undefined ? 'the daemon of DOCKER_HOST is not restarted' : false };
+
+async function start(t, settings = {}) {
+  const state = settings.STATE_DIR ?? stateDir(t);
+  const session = await open(t, { STATE_DIR: state, ...settings });
+  return { state, session, tools: toolsOf(() => session) };
+}
+
+test('a container has no rights beyond its own files', async (t) => {
+  const { tools, session } = await start(t);
+  const { id } = structuredOf(await tools.create_sandbox({ memory_mb: 128, pids: 77 }));
+  const { Config, HostConfig, Mounts } = await inspect(id);
+  assert.equal(Config.User, '1000:1000');
+  assert.equal(Config.Tty, false);
+  assert.deepEqual(HostConfig.CapDrop, ['ALL']);
+  assert.equal(HostConfig.CapAdd, null);
+  assert.deepEqual(HostConfig.SecurityOpt, ['no-new-privileges']);
+  assert.equal(HostConfig.Privileged, false);
+  assert.equal(HostConfig.ReadonlyRootfs, true);
+  assert.equal(HostConfig.NetworkMode, 'none');
+  assert.equal(HostConfig.IpcMode, 'private');
+  assert.equal(HostConfig.LogConfig.Type, 'none');
+  assert.equal(HostConfig.Memory, 128 * 2 ** 20);
+  assert.equal(HostConfig.MemorySwap, 128 * 2 ** 20);
+  assert.equal(HostConfig.PidsLimit, 77);
+  assert.deepEqual(Mounts.map((m) => [m.Type, m.Destination]).sort(), [['volume', '/home/coderunner'], ['volume', '/tmp'], ['volume', '/workspace']]);
+  assert.equal(Config.Labels['belljar.sandbox'], id);
+  assert.equal(Config.Labels['belljar.role'], 'sandbox');
+  const command = 'id -u; id -un; grep -E "^(CapEff|CapBnd|NoNewPrivs|Seccomp):" /proc/self/status; ls /sys/class/net; touch /usr/x || echo read-only';
+  const { stdout } = structuredOf(await tools.run_command({ sandbox: id, command }));
+  assert.match(stdout, /^1000\ncoderunner\nCapEff:\t0+\nCapBnd:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2\nlo\nread-only\n$/);
+  await session.close();
+});
+
+test('the report names the layers of the daemon', async (t) => {
+  const { tools, session } = await start(t);
+  const info = structuredOf(await tools.sandbox_info({ detail: 'full' }));
+  const layers = Object.fromEntries(info.isolation.map(({ layer, state }) => [layer, state]));
+  assert.equal(info.engine, 'docker');
+  assert.equal(layers.capabilities, 'on');
+  assert.equal(layers.daemon, 'on');
+  assert.equal(layers.ids, 'weaker');
+  await session.close();
+});
+
+test('files survive sleep, a killed server and the next one', async (t) => {
+  const { state, tools, session } = await start(t, { IDLE: 1 });
+  const { id } = structuredOf(await tools.create_sandbox({ name: 'kept' }));
+  await tools.run_command({ sandbox: 'kept', command: 'echo one > a; echo two > ~/b; echo three > /tmp/c' });
+  await until(async () => (await made(state)).containers.length === 0, 'the sandbox sleeps');
+  assert.equal((await made(state)).volumes.length, 3);
+  const read = async (with_) => structuredOf(await with_.run_command({ sandbox: 'kept', command: 'cat a ~/b /tmp/c' })).stdout;
+  assert.equal(await read(tools), 'one\ntwo\nthree\n');
+  process.kill(session.transport.pid, 'SIGKILL');
+  await session.close().catch(() => {});
+  const next = await start(t, { STATE_DIR: state });
+  assert.equal(await read(next.tools), 'one\ntwo\nthree\n');
+  await next.tools.reset_sandbox({ sandbox: 'kept' });
+  assert.equal(structuredOf(await next.tools.run_command({ sandbox: 'kept', command: 'ls -A' })).stdout, '');
+  await next.tools.delete_sandbox({ sandbox: 'kept' });
+  await next.session.close();
+  assert.deepEqual((await made(state)).containers, []);
+  assert.deepEqual((await made(state)).volumes.filter((name) => name.includes(id)), []);
+});
+
+test('the next start removes what a killed server left, and nothing of another one', async (t) => {
+  const first = await start(t);
+  const second = await start(t);
+  const { id } = structuredOf(await second.tools.create_sandbox({ name: 'other' }));
+  await first.tools.run_code({ code: '1' });
+  process.kill(first.session.transport.pid, 'SIGKILL');
+  await first.session.close().catch(() => {});
+  const again = await start(t, { STATE_DIR: first.state });
+  await again.tools.run_code({ code: '1' });
+  assert.equal((await inspect(id)).State.Running, true);
+  assert.equal(structuredOf(await second.tools.run_command({ sandbox: 'other', command: 'echo here' })).stdout, 'here\n');
+  await again.session.close();
+  await second.session.close();
+  assert.deepEqual((await made(first.state)).containers, []);
+});
+
+test('a container that is removed from outside is reported, and the next call works', async (t) => {
+  const { tools, session } = await start(t);
+  const { id } = structuredOf(await tools.create_sandbox({ name: 'hit' }));
+  await tools.write_file({ sandbox: 'hit', path: 'kept.txt', content: 'still here' });
+  const running = tools.run_command({ sandbox: 'hit', command: 'sleep 60' });
+  await until(async () => (await docker('GET', `/containers/belljar-${id}/top`)).json.Processes?.some((p) => p.join(' ').includes('sleep 60')), 'the program runs');
+  await docker('DELETE', `/containers/belljar-${id}?force=1`);
+  refused(await running, /its container was (removed from Docker|killed from outside); processes and sessions are lost, files are kept/);
+  assert.equal(textOf(await tools.read_file({ sandbox: 'hit', path: 'kept.txt' })).trim(), 'still here');
+  await session.close();
+});
+
+test('a volume that is removed from outside is reported', async (t) => {
+  const { tools, state, session } = await start(t, { IDLE: 1 });
+  const { id } = structuredOf(await tools.create_sandbox({ name: 'lost' }));
+  await until(async () => (await made(state)).containers.length === 0, 'the sandbox sleeps');
+  assert.equal((await docker('DELETE', `/volumes/belljar-${id}-workspace`)).status, 204);
+  refused(await tools.run_command({ sandbox: 'lost', command: 'true' }), /are no longer in Docker: its volume was removed; delete the sandbox, or reset it/);
+  await tools.reset_sandbox({ sandbox: 'lost' });
+  assert.equal(structuredOf(await tools.run_command({ sandbox: 'lost', command: 'echo new' })).stdout, 'new\n');
+  await session.close();
+});
+
+test('memory that runs out is reported as that', async (t) => {
+  const { tools, session } = await start(t);
+  await tools.create_sandbox({ name: 'small', memory_mb: 64 });
+  const result = structuredOf(await tools.run_code({ sandbox: 'small', code: 'x = bytearray(10**9)' }));
+  assert.match(JSON.stringify(result), /memory/);
+  assert.notEqual(result.exit_code, 0);
+  await session.close();
+});
+
+test('only images that are allowed are used', async (t) => {
+  const { tools, session } = await start(t);
+  for (const image of ['--privileged', 'file:///etc', 'a b', '../x', 'UPPER', 'x@sha256:bad', 'host.example//x', 'host'])
+    refused(await tools.create_sandbox({ image }), /is not the name of an image/);
+  refused(await tools.create_sandbox({ image: 'nowhere.invalid/x:1' }), /Docker has no 'nowhere.invalid\/x:1', and this server may not pull it/);
+  await session.close();
+  const allowed = await start(t, { IMAGES: 'nowhere.invalid/*' });
+  refused(await allowed.tools.create_sandbox({ image: 'nowhere.invalid/x:1' }), /cannot be pulled .*(cannot reach the registry|has no network|no such image)/);
+  await allowed.session.close();
+});
+
+test('an image without any program has files and nothing to run', async (t) => {
+  const empty = Buffer.alloc(1024);
+  const created = await docker('POST', '/images/create?fromSrc=-&repo=localhost/belljar-empty&tag=latest', { body: empty, type: 'application/x-tar' });
+  assert.equal(created.status, 200);
+  const { tools, session } = await start(t);
+  await tools.create_sandbox({ name: 'empty', image: 'localhost/belljar-empty:latest' });
+  await tools.write_file({ sandbox: 'empty', path: 'a.txt', content: 'works' });
+  assert.equal(textOf(await tools.read_file({ sandbox: 'empty', path: 'a.txt' })).trim(), 'works');
+  refused(await tools.run_code({ sandbox: 'empty', code: '1' }), /no interpreter for python/);
+  await session.close();
+});
+
+test('another runtime is passed through', isPrivate, async (t) => {
+  const { tools, session } = await start(t, { DOCKER_RUNTIME: 'other' });
+  const { id } = structuredOf(await tools.create_sandbox({}));
+  assert.equal((await inspect(id)).HostConfig.Runtime, 'other');
+  await session.close();
+  const { tools: none, session: second } = await start(t, { DOCKER_RUNTIME: 'kata' });
+  refused(await none.run_code({ code: '1' }), /docker-runtime: this Docker has no runtime 'kata'/);
+  await second.close();
+});
+
+test('a daemon that is killed in the middle of a run is reported, and the next call works', isPrivate, async (t) => {
+  const { tools, session } = await start(t);
+  await tools.create_sandbox({ name: 'durable' });
+  await tools.write_file({ sandbox: 'durable', path: 'a', content: 'before' });
+  const running = tools.run_command({ sandbox: 'durable', command: 'echo started > s; sleep 100' });
+  await until(async () => !(await tools.read_file({ sandbox: 'durable', path: 's' })).isError, 'the program runs');
+  await restartDaemon();
+  refused(await running, /the sandbox ended/);
+  assert.equal(textOf(await tools.read_file({ sandbox: 'durable', path: 'a' })).trim(), 'before');
+  await session.close();
+});
+
+test('a server that is closed at once leaves nothing', async (t) => {
+  const state = stateDir(t);
+  const server = startRaw(t, BELLJAR, { env: { BELLJAR_STATE_DIR: state } });
+  await server.close();
+  await until(async () => (await made(state).catch(() => ({ containers: [1] }))).containers.length === 0, 'nothing is left');
+});

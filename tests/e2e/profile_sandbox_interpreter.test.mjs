@@ -1,0 +1,81 @@
+// The profile sandbox-interpreter, over stdio: initialize, execute, stop.
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { profile } from './lib/profile.mjs';
+import { BELLJAR } from './lib/programs.mjs';
+import { refused, stateDir, textOf, toolsOf } from './lib/sandboxed.mjs';
+import { connectV1 } from './lib/sdk.mjs';
+
+const { tools } = profile('sandbox-interpreter');
+const text = async (name, args) => {
+  const result = await tools[name](args);
+  assert.ok(!result.isError, textOf(result));
+  assert.equal(result.content.length, 1);
+  return textOf(result);
+};
+
+test('initialize, execute, stop, as the original documents it', async () => {
+  refused(await tools.execute_code({ code: 'print(1)' }), /call initialize_sandbox first/);
+  const ready = await text('initialize_sandbox', {});
+  assert.match(ready, /^Sandbox sb_\S+ is ready \(Python 3\.\d+/);
+  assert.match(ready, /does not have the image 'alpine:latest'/);
+  assert.equal(await text('execute_code', { code: "print('Hello, World!')" }), 'Hello, World!\n');
+  assert.equal(await text('execute_code', { code: 'echo "$((6 * 7))"; pwd', language: 'bash' }), '42\n/workspace\n');
+  assert.match(await text('stop_sandbox'), /stopped and removed/);
+  assert.match(await text('stop_sandbox'), /no sandbox to stop/);
+  refused(await tools.execute_code({ code: 'print(1)' }), /call initialize_sandbox first/);
+});
+
+test('stdout, then stderr, then the exit status', async () => {
+  await text('initialize_sandbox', {});
+  assert.equal(
+    await text('execute_code', {
+      code: "import sys\nprint('err', file=sys.stderr)\nprint('out')\nsys.exit(4)",
+    }),
+    'out\nerr\n\nExit code: 4',
+  );
+  assert.match(await text('execute_code', { code: 'raise ValueError("no")' }), /ValueError: no\n\nExit code: 1$/);
+  refused(await tools.execute_code({ code: 'x', language: 'klingon' }), /"klingon" is not known/);
+  refused(await tools.execute_code({}), /'code' is missing/);
+  refused(await tools.execute_code({ code: 7 }), /'code'/);
+});
+
+test('files stay between calls, and a second initialize begins anew', async () => {
+  await text('initialize_sandbox', {});
+  await text('execute_code', { code: "open('kept', 'w').write('yes')" });
+  assert.equal(await text('execute_code', { code: "print(open('kept').read())" }), 'yes\n');
+  await text('initialize_sandbox', {});
+  assert.match(await text('execute_code', { code: "print(open('kept').read())" }), /FileNotFoundError/);
+});
+
+test('a program that never ends is ended', async (t) => {
+  const session = await connectV1(t, {
+    program: BELLJAR,
+    env: { BELLJAR_STATE_DIR: stateDir(t), BELLJAR_PROFILE: 'sandbox-interpreter', BELLJAR_RUN_TIMEOUT: '1' },
+  });
+  const use = toolsOf(async () => session);
+  await use.initialize_sandbox();
+  assert.match(textOf(await use.execute_code({ code: 'while True: pass' })), /ended after 1 seconds/);
+  await session.close();
+});
+
+test('each connection has a sandbox of its own, which goes with it', async (t) => {
+  const env = { BELLJAR_STATE_DIR: stateDir(t), BELLJAR_PROFILE: 'sandbox-interpreter' };
+  const sessions = await Promise.all([0, 1].map(() => connectV1(t, { program: BELLJAR, env })));
+  const clients = sessions.map((session) => toolsOf(async () => session));
+  const ids = [];
+  for (const [i, client] of clients.entries()) {
+    ids.push(textOf(await client.initialize_sandbox()).match(/sb_[a-z2-7]+/)[0]);
+    await client.execute_code({ code: `open('mine', 'w').write('${i}')` });
+  }
+  for (const [i, client] of clients.entries())
+    assert.equal(textOf(await client.execute_code({ code: "print(open('mine').read())" })), `${i}\n`);
+  await sessions[0].close();
+  const there = () => readdirSync(join(env.BELLJAR_STATE_DIR, 'sandboxes'));
+  assert.equal(there().includes(ids[0]), false);
+  assert.equal(there().includes(ids[1]), true);
+  await sessions[1].close();
+  assert.equal(there().includes(ids[1]), false);
+});
