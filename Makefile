@@ -28,8 +28,9 @@ endif
 
 # --- flags -------------------------------------------------------------------------
 
-LIBS = jansson libevent_core sqlite3 yaml-0.1
-LIB_CFLAGS := $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
+LIBS = jansson libevent_core libssl libcrypto sqlite3 yaml-0.1
+# libcurl is loaded when the docker engine is used: see src/engine/docker/http/internal.h.
+LIB_CFLAGS := $(shell pkg-config --cflags $(LIBS) libcurl 2>/dev/null)
 LIB_LDLIBS := $(shell pkg-config --libs $(LIBS) 2>/dev/null) -lm
 
 WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wvla -Wformat=2 -Wcast-qual -Wswitch-enum \
@@ -95,7 +96,7 @@ FUZZ_PROGRAMS   := $(FUZZERS:tests/fuzz/%.c=build/fuzz/%)
 SHELLS          := bash zsh fish
 GENERATED       := build/doc/belljar.1 $(SHELLS:%=build/completions/belljar.%)
 
-.PHONY: all run check test test-long bench fuzz lint lint-headers lint-sources install uninstall clean help test-programs format
+.PHONY: all image run check test test-long bench conformance fuzz lint lint-headers lint-sources install uninstall clean help test-programs format
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -156,7 +157,7 @@ KERNEL_PYTHON ?= /usr/bin/python3
 build/kernels/python.code: scripts/compile-kernel.py src/kernels/python_image.S $(wildcard src/kernels/python*.py src/kernels/*/*.py)
 	$(say) GEN $@
 	@mkdir -p $(@D)
-	$(Q)$(KERNEL_PYTHON) -I -B scripts/compile-kernel.py src/kernels/python_image.S $@ || head -c 8 /dev/zero >$@
+	$(Q)$(KERNEL_PYTHON) -I -B scripts/compile-kernel.py src/kernels/python_image.S $@ || head -c 4 /dev/zero >$@
 
 build/kernels/python.o: build/kernels/python.code
 
@@ -168,7 +169,7 @@ build/kernels/%.o: src/kernels/%_image.S $(filter-out %.c %.h %.S,$(wildcard src
 # The seccomp programs, one file for each architecture; the linker takes the one it needs.
 FILTERS := build/filter/x86_64.o build/filter/aarch64.o
 
-build/filter/generate: src/engine/filter/filter_build.c src/engine/filter/filter_table.c src/engine/filter/filter_table.h src/engine/spec.h Makefile
+build/filter/generate: src/engine/filter/filter_build.c src/engine/filter/filter_table.c src/engine/filter/filter_lists.c src/engine/filter/filter_table.h src/engine/spec.h Makefile
 	$(say) LINK $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LANGUAGE) $(filter %.c,$^) -lseccomp -o $@
@@ -222,9 +223,16 @@ build/san/fixture: $(FIXTURE:%.c=build/san/obj/%.o) $(PILLAR:%.c=build/san/obj/%
 	$(say) LINK $@
 	$(Q)$(CC) $(SANITIZED) $^ $(LIB_LDLIBS) -o $@
 
+build/conformance-fixture: build/fixture
+	$(Q)ln -f $< $@
+
 build/%_bench: build/obj/tests/bench/%_bench.o build/parts.a
 	$(say) LINK $@
 	$(Q)$(CC) $(LINKED) $^ $(LIB_LDLIBS) -o $@
+
+build/http_load: tests/bench/http_load.c tests/bench/measure.h Makefile
+	$(say) LINK $@
+	$(Q)$(CC) $(LANGUAGE) $(HARDENED) $(LINKED) $< -o $@
 
 build/san/rigs.a: $(RIGS:%.c=build/san/obj/%.o)
 	$(say) AR $@
@@ -286,8 +294,11 @@ test-long: test-programs ## what takes too long for every day: all attacks, here
 	VM_SECONDS=5400 sh tests/vm/cgroup2.sh long
 	python3 tests/soak/soak.py
 
-bench: build/belljar build/fixture build/channel_bench build/native_bench build/tools_bench ## measure runs beside bare Python, sandboxes beside bubblewrap, the channel, and the server beside the official SDK's
+bench: build/belljar build/fixture build/channel_bench build/native_bench build/tools_bench build/http_load ## measure runs beside bare Python, sandboxes beside bubblewrap, the channel, the server beside the official SDK's, and the docker engine beside docker exec
 	@sh tests/bench/bench.sh
+
+conformance: build/conformance-fixture ## the official MCP conformance suite against the fixture, every revision
+	@sh tests/conformance/run.sh $(abspath $<)
 
 fuzz: $(FUZZ_PROGRAMS) ##  fuzz each decoder for FUZZ_SECONDS (60)
 	@sh tests/fuzz/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_PROGRAMS)
@@ -336,6 +347,9 @@ INSTALLED = bin/belljar share/man/man1/belljar.1 share/bash-completion/completio
 	share/zsh/site-functions/_belljar share/fish/vendor_completions.d/belljar.fish
 TARGET = $(DESTDIR)$(PREFIX)
 
+image: ## build the image belljar-sandbox for the docker engine
+	docker build --tag belljar-sandbox image
+
 install: build/belljar $(GENERATED) ## install below PREFIX (/usr/local); honours DESTDIR
 	install -D -m 755 build/belljar "$(TARGET)/bin/belljar"
 	install -D -m 644 build/doc/belljar.1 "$(TARGET)/share/man/man1/belljar.1"
@@ -347,7 +361,7 @@ uninstall: ## remove what install put there
 	rm -f $(foreach file,$(INSTALLED),"$(TARGET)/$(file)")
 
 clean: ## remove what was built, and the npm packages of the tests
-	rm -rf build tests/e2e/node_modules
+	rm -rf build tests/e2e/node_modules tests/conformance/node_modules
 
 help: ##  this list
 	@awk -F ':.*## *' '/^[a-z-]+:.*## /{ printf "  %-10s %s\n", $$1, $$2 }' Makefile

@@ -2,9 +2,9 @@
 """compile-kernel.py IMAGE OUT - compiles the Python kernel when belljar is built.
 
 Compiling the kernel takes as long as the start of Python itself, so belljar carries the kernel also
-as compiled code, as a .pyc file would: 4 bytes that name the version of the byte code, 4 bytes with
-a length (little endian), and so many bytes of marshal data. src/kernels/python_loader.py takes the
-compiled code if the Python in the sandbox has the same version of byte code, else the text.
+as compiled code, as a .pyc file would: 4 bytes that name the version of the byte code, then marshal
+data. src/kernels/python_loader.py takes the compiled code if the Python in the sandbox has the same
+version of byte code, else asks for the text.
 
 IMAGE is src/kernels/python_image.S, which says of which files the text consists."""
 import importlib.util
@@ -28,17 +28,17 @@ def read_text(image):
 
 
 def compile_kernel(text):
-    """The code of the text. Its parts, which are strings, become marshal data, because a process needs few of them."""
-    parts = {part: marshal.dumps(compile(part, "<belljar>", "exec", 0, True))
+    """The code of the text. Its parts, which are strings, become marshal data, because a process needs few of them.
+    Docstrings are left out."""
+    parts = {part: marshal.dumps(compile(part, "<belljar>", "exec", 0, True, 2))
              for part in re.findall(r"^[A-Z]+ = r'''(.*?)'''$", text, re.M | re.S)}
-    code = compile(text, "<string>", "exec", 0, True)
+    code = compile(text, "<string>", "exec", 0, True, 2)
     return code.replace(co_consts=tuple(parts.get(each, each) if isinstance(each, str) else each
                                         for each in code.co_consts))
 
 
 def encode_kernel(text):
-    data = marshal.dumps(compile_kernel(text))
-    return importlib.util.MAGIC_NUMBER + len(data).to_bytes(4, "little") + data
+    return importlib.util.MAGIC_NUMBER + marshal.dumps(compile_kernel(text))
 
 
 if __name__ == "__main__":
