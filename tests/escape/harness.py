@@ -175,8 +175,10 @@ class Box:
             if text in line:
                 return line
             if not line:
-                break
-        raise AssertionError(f"no line with '{text}'; {process.stderr.read() if process.poll() is not None else ''}")
+                process.wait(60)
+                raise AssertionError(f"exit status {process.returncode} without a line with '{text}'; "
+                                     f"{process.stderr.read()}")
+        raise AssertionError(f"no line with '{text}' for {timeout} s")
 
     def check_canary(self):
         """Checks that the host's secret was neither read nor changed."""

@@ -50,7 +50,10 @@ export class Session {
     await this.client.close();
     await this.stderrEnded;
     assert.equal(complaint(this.stderr), null);
-    assert.deepEqual(this.errors, []);
+    // The SDKs read a progress notification after the response that arrived together with it, and then
+    // do not know its token. On a busy machine the two arrive together.
+    const late = /^Received a progress notification for an unknown token/;
+    assert.deepEqual(this.errors.filter(({ message }) => !late.test(message)), []);
     return this.stderr;
   }
 }
