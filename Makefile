@@ -29,7 +29,7 @@ endif
 # --- flags -------------------------------------------------------------------------
 
 LIBS = jansson libevent_core libssl libcrypto sqlite3 yaml-0.1
-# libcurl is loaded when the docker engine is used: see src/engine/docker/http/internal.h.
+# libcurl is loaded when it is used: see src/libcurl/curl_library.h.
 LIB_CFLAGS := $(shell pkg-config --cflags $(LIBS) libcurl 2>/dev/null)
 LIB_LDLIBS := $(shell pkg-config --libs $(LIBS) 2>/dev/null) -lm
 
