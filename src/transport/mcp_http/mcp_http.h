@@ -46,9 +46,9 @@ struct mcp_http_identity {
 	struct mcp_caller caller; /* copied */
 	/* Which token or other proof of the caller this was, for mcp_http_close_credential(). */
 	uint64_t credential;
-	const char *challenge;    /* WWW-Authenticate of a refusal */
-	const char *error;        /* an OAuth error code such as "invalid_token"; or NULL */
-	const char *description;  /* a sentence for the person who reads the refusal */
+	const char *challenge;   /* WWW-Authenticate of a refusal */
+	const char *error;       /* an OAuth error code such as "invalid_token"; or NULL */
+	const char *description; /* a sentence for the person who reads the refusal */
 };
 
 struct mcp_http_limits {
