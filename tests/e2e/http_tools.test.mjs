@@ -7,12 +7,12 @@ import { test } from 'node:test';
 import { startHttp } from './lib/http.mjs';
 import { MODERN, envelope } from './lib/modern.mjs';
 import { BELLJAR, serverEnv } from './lib/programs.mjs';
-import { bearer, eventually, tokenFile } from './lib/tokens.mjs';
+import { bearer, eventually, scratch, tokenFile } from './lib/tokens.mjs';
 
 const INSPECTOR = createRequire(import.meta.url).resolve('@modelcontextprotocol/inspector/clients/cli/build/index.js');
 
-async function run(program, args, env) {
-  const child = spawn(program, args, { env: env ?? serverEnv(), stdio: ['ignore', 'pipe', 'pipe'] });
+async function run(program, args, env = serverEnv()) {
+  const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let [stdout, stderr] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text) => (stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text) => (stderr += text));
@@ -21,11 +21,12 @@ async function run(program, args, env) {
   return stdout;
 }
 
-const inspect = async (target, ...args) => JSON.parse(await run(process.execPath, [INSPECTOR, ...target, ...args]));
-
 test('the command line of the MCP Inspector works over every transport', async (t) => {
   const { path, tokens } = tokenFile(t, { alice: {} });
   const server = await startHttp(t, BELLJAR, { args: ['serve', '--http', '127.0.0.1:0', '--auth', 'token', '--token-file', path] });
+  // The Inspector keeps a catalogue of servers in the home directory.
+  const env = serverEnv({ HOME: scratch(t) });
+  const inspect = async (target, ...args) => JSON.parse(await run(process.execPath, [INSPECTOR, ...target, ...args], env));
   const header = ['--header', `Authorization: Bearer ${tokens.alice}`];
   const targets = {
     stdio: [BELLJAR, 'serve'],
