@@ -29,7 +29,7 @@ endif
 # --- flags -------------------------------------------------------------------------
 
 LIBS = jansson libevent_core libssl libcrypto sqlite3 yaml-0.1
-# libcurl is loaded when the docker engine is used: see src/engine/docker/http/internal.h.
+# libcurl is loaded when it is used: see src/libcurl/curl_library.h.
 LIB_CFLAGS := $(shell pkg-config --cflags $(LIBS) libcurl 2>/dev/null)
 LIB_LDLIBS := $(shell pkg-config --libs $(LIBS) 2>/dev/null) -lm
 
@@ -280,7 +280,7 @@ endif
 run: build/belljar $(GENERATED) ##   build, then show the program at work
 	@sh scripts/demo.sh build/belljar
 
-test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/san/fixture build/san/agent $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS) $(ATTACK_PROGRAMS)
+test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/san/fixture build/san/agent $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS) $(ATTACK_PROGRAMS) build/http_load
 
 check: build/belljar build/fixture $(UNIT_PROGRAMS) ## the quick test for every day: unit tests, lint of changed files, a short end-to-end test
 	@sh tests/check.sh
@@ -288,11 +288,13 @@ check: build/belljar build/fixture $(UNIT_PROGRAMS) ## the quick test for every 
 test: test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/run.sh
 
-test-long: test-programs ## what takes too long for every day: all attacks, here and with cgroup version 2, and a soak of SOAK_SECONDS (root; 90 minutes)
+test-long: test-programs ## what takes too long for every day: all attacks, here and with cgroup version 2, soaks of SOAK_SECONDS over stdio and HTTP, and a load of 5,500 connections (root; 150 minutes)
 	rm -rf build/lint && $(MAKE) lint ANALYSER_NODES=225000
 	python3 tests/escape/run.py --long
 	VM_SECONDS=5400 sh tests/vm/cgroup2.sh long
 	python3 tests/soak/soak.py
+	python3 tests/soak/soak_http.py
+	python3 tests/soak/load_http.py
 
 bench: build/belljar build/fixture build/channel_bench build/native_bench build/tools_bench build/http_load ## measure runs beside bare Python, sandboxes beside bubblewrap, the channel, the server beside the official SDK's, and the docker engine beside docker exec
 	@sh tests/bench/bench.sh

@@ -27,6 +27,7 @@ set -eu
     add "containers of docker" sh tests/docker/run.sh docker tests/docker/life.test.mjs
     [ -n "${DOCKER_HOST:-}" ] || add "e2e on podman" sh tests/docker/run.sh podman
   fi
+  soak_suites
   live_suites
   unit_suites
   corpus_suites

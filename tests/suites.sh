@@ -67,6 +67,12 @@ conformance_suite() {
     tests/conformance/run.mjs "$PWD/$1/fixture"
 }
 
+# soak_suites - many users of one server over HTTP, and many connections to it, for a short time
+soak_suites() {
+  add "soak over HTTP" python3 tests/soak/soak_http.py --seconds 25 --users 4
+  add "load over HTTP" python3 tests/soak/load_http.py --seconds 15 --streams 1000 --connections 100
+}
+
 # install_packages FOLDER - installs the npm packages of tests/FOLDER; a failure counts as a failed suite
 install_packages() {
   [ -n "$(find "tests/$1/node_modules/.package-lock.json" \

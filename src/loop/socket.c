@@ -20,7 +20,7 @@ struct loop_socket {
 	const struct loop_socket_events *events;
 	void *ctx;
 	int fd;
-	bool paused, ended, is_edge_triggered, wants_write;
+	bool paused, ended, is_edge_triggered, wants_write, has_told_ending;
 };
 
 static void on_readable(evutil_socket_t fd, short what, void *ctx);
@@ -64,10 +64,16 @@ static void fail_socket(struct loop_socket *socket, int errnum)
 /* The socket is paused or has ended: the event tells that its state has changed. */
 static void check_hang_up(struct loop_socket *socket)
 {
-	struct pollfd state = { .fd = socket->fd };
+	struct pollfd state = { .fd = socket->fd, .events = POLLRDHUP };
 
-	if (poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR)) != 0)
+	if (poll(&state, 1, 0) <= 0)
+		return;
+	if ((state.revents & (POLLHUP | POLLERR)) != 0) {
 		fail_socket(socket, ECONNRESET);
+	} else if (socket->paused && !socket->ended && !socket->has_told_ending) {
+		socket->has_told_ending = true;
+		socket->events->ending(socket->ctx);
+	}
 }
 
 /* The callbacks may free the socket, so nothing uses it after them. */

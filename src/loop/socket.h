@@ -30,6 +30,9 @@ struct loop_socket_events {
 	void (*end)(void *ctx);                      /* the peer writes no more */
 	void (*writable)(void *ctx); /* once, after loop_socket_write() took a part only */
 	void (*failed)(void *ctx, const struct error *why); /* the last callback */
+	/* The peer has shut down its writing side, or closed the socket, during a pause: there may
+	 * be unread bytes before the end. Called once; end() comes when they have been read. */
+	void (*ending)(void *ctx);
 };
 
 /* fd is non-blocking; loop_socket_free() closes it. */

@@ -33,6 +33,7 @@ enum mcp_feature {
 	MCP_LINKS,             /* resource_link content blocks */
 	MCP_FORMS,             /* elicitation with a form */
 	MCP_PAGES,             /* elicitation with a page that the user opens */
+	MCP_PAGE_ERRORS,       /* the error that names pages to open; replaced by rounds */
 	MCP_TASK_EXPERIMENT,   /* tasks that the client asks for; replaced by an extension */
 	MCP_ICONS,             /* `icons`; description and websiteUrl of the server */
 	MCP_STATELESS,         /* resultType, cache hints and server info in each result */

@@ -11,8 +11,9 @@ enum rpc_code {
 	RPC_METHOD_NOT_FOUND = -32601,
 	RPC_INVALID_PARAMS = -32602,
 	RPC_INTERNAL_ERROR = -32603,
-	RPC_BAD_VERSION_HEADER = -32000, /* handshake revisions only, like the next */
+	RPC_BAD_VERSION_HEADER = -32000, /* handshake revisions only, like the next two */
 	RPC_RESOURCE_NOT_FOUND = -32002,
+	RPC_PAGES_REQUIRED = -32042,  /* of these, 2025-11-25 only */
 	RPC_HEADER_MISMATCH = -32020, /* stateless revisions only, like the others */
 	RPC_MISSING_CAPABILITY = -32021,
 	RPC_UNSUPPORTED_VERSION = -32022,

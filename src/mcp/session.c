@@ -28,11 +28,6 @@ struct mcp_session *mcp_session_new(struct mcp_server *server, struct mcp_sink *
 	return session;
 }
 
-const char *mcp_session_owner(const struct mcp_session *session)
-{
-	return session->owner;
-}
-
 const char *mcp_session_revision(const struct mcp_session *session)
 {
 	return mcp_revision_name(session->revision);

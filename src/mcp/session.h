@@ -69,8 +69,6 @@ struct mcp_session *mcp_session_new(struct mcp_server *server, struct mcp_sink *
  * be called from within a function of a sink. */
 void mcp_session_close(struct mcp_session *session);
 
-const char *mcp_session_owner(const struct mcp_session *session);
-
 void mcp_session_receive(struct mcp_session *session, struct view text);
 /* Sends an error response for a message that the transport could not read completely. */
 void mcp_session_reject(struct mcp_session *session, const struct error *why);

@@ -1,13 +1,13 @@
 /* http_load.c - a load generator for HTTP servers: many connections that repeat one request, or many
  * event streams that stay open.
  *
- *   http_load calls ADDRESS REQUEST CONNECTIONS SECONDS
+ *   http_load calls ADDRESS REQUEST CONNECTIONS SECONDS [PAUSE_MS]
  *   http_load streams ADDRESS REQUEST CONNECTIONS SECONDS
  *
  * ADDRESS is 127.0.0.1:PORT and REQUEST a file with the bytes of one HTTP request, in which "@@@@@@"
  * stands for the number of the connection, so that requests have different ids. `calls` sends the
- * request on every connection, again and again after each complete response. `streams` sends it once
- * and expects that no response ends. Prints one line of JSON: counts, errors, and the latency of calls
+ * request on every connection, again and again after each complete response and a pause. `streams`
+ * sends it once and expects that no response ends. Prints one line of JSON: counts, errors, and the latency of calls
  * in microseconds. Only loopback addresses are accepted. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,6 +36,8 @@ struct connection {
 	char last[8];     /* the last bytes of a chunked body */
 	char head[1024];  /* of the response */
 	double began_us;
+	double due_us;           /* the end of the pause */
+	struct connection *next; /* in the queue of pauses */
 };
 
 static struct {
@@ -47,6 +49,8 @@ static struct {
 	struct connection *connections;
 	size_t count, open;
 	uint64_t responses, errors, bytes;
+	double pause_us;
+	struct connection *first, **last; /* pauses, which all last equally long, by their end */
 	double *samples;
 	size_t sample_count;
 } load;
@@ -155,7 +159,27 @@ static void finish_response(struct connection *c)
 	load.responses++;
 	if (load.sample_count < SAMPLES_MAX)
 		load.samples[load.sample_count++] = now_us() - c->began_us;
-	begin_request(c);
+	if (load.pause_us == 0) {
+		begin_request(c);
+		return;
+	}
+	c->due_us = now_us() + load.pause_us;
+	c->next = NULL;
+	*load.last = c;
+	load.last = &c->next;
+}
+
+static void end_pauses(void)
+{
+	while (load.first != NULL && now_us() >= load.first->due_us) {
+		struct connection *c = load.first;
+
+		load.first = c->next;
+		if (load.first == NULL)
+			load.last = &load.first;
+		if (c->fd >= 0)
+			begin_request(c);
+	}
 }
 
 /* Decodes the head of the response. Returns false if it is not one of a success. */
@@ -259,8 +283,9 @@ static void run_load(double seconds)
 		/* A few at a time: the queue of a listening socket is short. */
 		for (size_t i = 0; i < 64 && opened < load.count; i++)
 			open_connection(&load.connections[opened++]);
+		end_pauses();
 		n = epoll_wait(load.epoll, events, ARRAY_LEN(events),
-		               opened < load.count ? 1 : 100);
+		               opened < load.count || load.first != NULL ? 1 : 100);
 		for (int i = 0; i < n; i++)
 			on_event(events[i].data.ptr, events[i].events);
 	}
@@ -271,8 +296,11 @@ int main(int argc, char **argv)
 	struct rlimit files;
 	double seconds;
 
-	if (argc != 6)
-		die("usage", "http_load calls|streams ADDRESS:PORT REQUEST CONNECTIONS SECONDS");
+	if (argc != 6 && argc != 7)
+		die("usage",
+		    "http_load calls|streams ADDRESS:PORT REQUEST CONNECTIONS SECONDS [PAUSE_MS]");
+	load.pause_us = argc == 7 ? strtod(argv[6], NULL) * 1e3 : 0;
+	load.last = &load.first;
 	load.are_calls = strcmp(argv[1], "calls") == 0;
 	parse_address(argv[2]);
 	read_request(argv[3]);

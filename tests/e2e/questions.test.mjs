@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema, UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js';
 import { CAPABILITIES_KEY, callParams } from './lib/modern.mjs';
 import { BELLJAR, FIXTURE } from './lib/programs.mjs';
 import { assertError, start } from './lib/raw.mjs';
@@ -120,6 +120,32 @@ test('a client that cannot be asked is not blocked', async (t) => {
   const other = await connectV1(t);
   refused(await other.call({ name: 'test_sampling', arguments: { prompt: 'x' } }), /^this needs a client with the capabilities {"sampling":{}}$/);
   await other.close();
+});
+
+test('2025-11-25: a page that must be completed first is the error -32042, and the call is made again', async (t) => {
+  const session = await CLIENTS['SDK 1, 2025-11-25'](t, () => assert.fail('the client was asked'));
+  const call = () => session.call({ name: 'test_elicitation_url_required', arguments: {} });
+  await assert.rejects(call(), (error) => {
+    assert.ok(error instanceof UrlElicitationRequiredError, String(error));
+    const [{ elicitationId, ...page }, ...more] = error.elicitations;
+    assert.deepEqual(page, { mode: 'url', message: 'Please connect your account.', url: 'https://example.com/connect' });
+    assert.ok(elicitationId && more.length === 0);
+    return error.code === -32042;
+  });
+  assert.equal(textOf(await call()), 'connected');
+  await session.close();
+  const other = await connectV1(t, { options: { capabilities: { elicitation: { form: {} } } } });
+  refused(await other.call({ name: 'test_elicitation_url_required', arguments: {} }), /^this needs a client with the capabilities {"elicitation":{"url":{}}}$/);
+  await other.close();
+});
+
+test('2026-07-28: a page that must be completed first is a round', async (t) => {
+  const session = await CLIENTS['SDK 2, 2026-07-28'](t, (method, { mode, url }) => {
+    assert.deepEqual([method, mode, url], ['elicitation/create', 'url', 'https://example.com/connect']);
+    return { action: 'accept' };
+  });
+  assert.equal(textOf(await session.call({ name: 'test_elicitation_url_required', arguments: {} })), 'connected');
+  await session.close();
 });
 
 test('a client that does not know its own capability is not blocked', async (t) => {

@@ -194,6 +194,7 @@ static void authenticate(void *ctx, struct http_request *request, struct mcp_htt
 {
 	(void)ctx, (void)request;
 	ret->caller = (struct mcp_caller){ .owner = user, .scopes = MCP_SCOPE_ALL };
+	ret->credential = (uint64_t)user[0];
 }
 
 static void add_field(struct http_request *request, const char *name, const char *value)
@@ -364,7 +365,7 @@ static void do_step(struct mcp_http *http, struct mcp_server *server, unsigned s
 	case 14:
 		user = (arg & 1) != 0 ? "ann" : "bob";
 		if ((arg & 2) != 0)
-			mcp_http_close_owner(http, user);
+			mcp_http_close_credential(http, (uint64_t)user[0]);
 		break;
 	default:
 		loop_run_deferred(http->loop);

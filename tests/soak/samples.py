@@ -131,6 +131,9 @@ class Series:
         points = self.points.get(name, [])
         return points[len(points) // 4:]
 
+    def median(self, name):
+        return statistics.median(value for _, value in self.points[name])
+
     def slope_per_hour(self, name):
         points = self.after_warm_up(name)
         if len(points) < 3 or points[-1][0] - points[0][0] < 1:

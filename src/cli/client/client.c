@@ -202,7 +202,15 @@ static int take_words(struct client *client, const char *const *operands, struct
 		client->words[count++] = *operands;
 	}
 	client->flags = operands;
-	return 0;
+	if (client->url != NULL && operands[0] != NULL)
+		return error_set(
+		        err, ERR_INVALID,
+		        "client: '%s' is a flag for a server that the client starts; leave "
+		        "it out with --http",
+		        utf8_escape(view_of(operands[0]), shown, sizeof shown));
+	return client->url != NULL || client->token_env == NULL
+	               ? 0
+	               : error_set(err, ERR_INVALID, "client: --token-env needs --http");
 }
 
 static int choose_action(struct client *client, const struct client_action **ret, struct error *err)
@@ -240,7 +248,8 @@ static int run_tour(struct client *client, const json_t *server, struct error *e
 	const char *title = json_text(info, "title"), *version = json_text(info, "version");
 	char shown[80];
 
-	out("Started a server, as an MCP client does: %s",
+	out("%s a server, as an MCP client does: %s",
+	    client->url != NULL ? "Connected to" : "Started",
 	    utf8_escape(view_of(title != NULL ? title : "?"), shown, sizeof shown));
 	out(" %s. Each line with > is a tool call; its result follows.\n\n",
 	    utf8_escape(view_of(version != NULL ? version : "?"), shown, sizeof shown));
@@ -251,7 +260,9 @@ static int run_action(struct client *client, const struct client_action *action,
 {
 	AUTO_JSON json_t *server = NULL;
 
-	if (client_link_open(&client->link, client->flags, &server, err) < 0)
+	if (client->url != NULL ? client_link_open_url(&client->link, client->url,
+	                                               client->token_env, &server, err) < 0
+	                        : client_link_open(&client->link, client->flags, &server, err) < 0)
 		return -1;
 	client->link.with_progress = isatty(STDERR_FILENO) == 1;
 	if (action == NULL && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1)
@@ -261,7 +272,9 @@ static int run_action(struct client *client, const struct client_action *action,
 
 static enum verb_result run_client(const struct verb_call *call, struct error *err)
 {
-	struct client client = { .as_json = call->options->json };
+	struct client client = { .as_json = call->options->json,
+		                 .url = call->options->url,
+		                 .token_env = call->options->token_env };
 	const struct client_action *action;
 	int r;
 
@@ -291,6 +304,8 @@ static const struct verb_example examples[] = {
 	  "Read the arguments from standard input and print the whole result as JSON." },
 	{ "belljar client read belljar://tools/run_code", "Print the manual of a tool." },
 	{ "belljar client -- --profile code-executor", "Use the tools of a profile." },
+	{ "belljar client --http https://box.example/mcp --token-env BJ_TOKEN",
+	  "Use a server that runs already, with the token in BJ_TOKEN." },
 	{ NULL, NULL },
 };
 
@@ -301,7 +316,9 @@ const struct verb verb_client = {
 	.operand_choice = action_name_at,
 	.summary = "Call tools from the command line, as an MCP client does.",
 	.help = "Starts a server ('belljar serve', with the flags after --), performs one action, "
-	        "and stops the server.\n\n"
+	        "and stops the server. With --http it uses a server that runs already, over "
+	        "Streamable HTTP; SSL_CERT_FILE may name a file of certificates to trust in place "
+	        "of the system's.\n\n"
 	        "Without an ACTION on a terminal, and with 'shell', it reads one command per line "
 	        "until Ctrl-D: a tool with its arguments as words (write_file path=a content='b') "
 	        "or as JSON, or an ACTION; 'help' lists all. Tab completes names, and the arrow "

@@ -13,6 +13,7 @@ enum { CLIENT_WORDS_MAX = 3 };
 struct client {
 	const char *words[CLIENT_WORDS_MAX]; /* the action and its operands, then NULL */
 	const char *const *flags;            /* flags for the server */
+	const char *url, *token_env;         /* of a server that runs already; or NULL */
 	bool as_json;
 	json_t *arguments; /* of the tool or prompt */
 	struct link link;

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
+#include "cli/client/client_http.h"
 #include "cli/client/client_show.h"
 
 enum {
@@ -99,6 +100,7 @@ static bool wait_for_exit(pid_t pid)
 
 void client_link_close(struct link *link)
 {
+	link->http = client_http_close(link->http);
 	if (link->to >= 0)
 		(void)close(link->to);
 	if (link->from >= 0)
@@ -115,12 +117,15 @@ void client_link_close(struct link *link)
 /* Takes over the message. */
 static int send_message(struct link *link, json_t *message, struct error *err)
 {
+	bool is_request = json_has(message, "id") && json_has(message, "method");
 	AUTO_FREE char *text = NULL;
 	size_t len;
 
 	json_set_text(message, "jsonrpc", "2.0");
 	text = json_write(message, &len);
 	json_decref(message);
+	if (link->http != NULL)
+		return client_http_send(link->http, (struct view){ text, len }, is_request, err);
 	text[len] = '\n'; /* in place of the terminator */
 	/* Writing to a pipe fails only if its reader has exited. Whether this write or the next
 	 * read fails first depends on timing, so both report the same. */
@@ -146,6 +151,8 @@ static int cancel_request(struct link *link, struct error *err)
 	json_t *params = json_obj();
 
 	link->is_cancelled = true;
+	if (link->http != NULL)
+		client_http_stop(link->http);
 	json_set(params, "requestId", json_int(link->last_id));
 	json_set_text(params, "reason", "interrupted");
 	if (send_notification(link, "notifications/cancelled", params, err) < 0)
@@ -178,6 +185,9 @@ static int read_more(struct link *link, struct error *err)
 	char chunk[CHUNK];
 	ssize_t n;
 
+	if (link->http != NULL)
+		return interrupts != 0 ? cancel_request(link, err)
+		                       : client_http_more(link->http, err);
 	if (wait_for_bytes(link, err) < 0)
 		return -1;
 	n = read(link->from, chunk, sizeof chunk);
@@ -311,32 +321,53 @@ int client_link_request(struct link *link, const char *method, json_t *params, j
 	return *ret != NULL ? 0 : -1;
 }
 
-int client_link_open(struct link *link, const char *const *flags, json_t **ret_server,
-                     struct error *err)
+static void init_link(struct link *link)
 {
 	struct sigaction action = { .sa_handler = on_interrupt };
-	json_t *params = json_obj(), *info = json_obj();
-	AUTO_JSON json_t *server = NULL;
 
 	*link = (struct link){ .to = -1, .from = -1 };
 	buf_init(&link->in, LINE_MAX_BYTES + CHUNK);
 	interrupts = 0;
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)sigaction(SIGINT, &action, NULL);
+}
+
+static int initialize_link(struct link *link, json_t **ret_server, struct error *err)
+{
+	json_t *params = json_obj(), *info = json_obj();
+	AUTO_JSON json_t *server = NULL;
+	const char *version;
+
 	json_set_text(params, "protocolVersion", "2025-11-25");
 	json_set(params, "capabilities", json_obj());
 	json_set_text(info, "name", "belljar-client");
 	json_set_text(info, "version", BELLJAR_VERSION);
 	json_set(params, "clientInfo", info);
-	if (start_server(link, flags, err) < 0) {
-		json_decref(params);
+	if (client_link_request(link, "initialize", params, &server, err) < 0)
 		return -1;
-	}
-	if (client_link_request(link, "initialize", params, &server, err) < 0 ||
-	    send_notification(link, "notifications/initialized", NULL, err) < 0)
+	version = json_text(server, "protocolVersion");
+	if (link->http != NULL && version != NULL)
+		client_http_set_version(link->http, version);
+	if (send_notification(link, "notifications/initialized", NULL, err) < 0)
 		return -1;
 	*ret_server = TAKE_PTR(server);
 	return 0;
+}
+
+int client_link_open(struct link *link, const char *const *flags, json_t **ret_server,
+                     struct error *err)
+{
+	init_link(link);
+	return start_server(link, flags, err) < 0 ? -1 : initialize_link(link, ret_server, err);
+}
+
+int client_link_open_url(struct link *link, const char *url, const char *token_env,
+                         json_t **ret_server, struct error *err)
+{
+	init_link(link);
+	return client_http_open(url, token_env, &link->in, &link->http, err) < 0
+	               ? -1
+	               : initialize_link(link, ret_server, err);
 }
 
 bool client_link_resume(struct link *link)
@@ -345,6 +376,8 @@ bool client_link_resume(struct link *link)
 
 	interrupts = 0;
 	link->is_cancelled = false;
+	if (link->http != NULL)
+		return true;
 	return waitid(P_PID, (id_t)link->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 	       info.si_pid == 0;
 }

@@ -1,4 +1,5 @@
-/* client_link.h - a `belljar serve` process connected by two pipes, and the requests to it.
+/* client_link.h - a `belljar serve` process connected by two pipes, or a server at a URL, and the
+ * requests to it.
  *
  *   client_link_open -> client_link_request ... -> client_link_close
  *
@@ -13,13 +14,15 @@
 #include "base/buf.h"
 #include "json/json.h"
 
+struct client_http;
 struct error;
 
 struct link {
-	pid_t pid;     /* 0: no server is running */
-	int to, from;  /* the server's standard input and output */
-	struct buf in; /* bytes that were read from it */
-	size_t taken;  /* how many of them the last message has */
+	struct client_http *http; /* NULL: the server is a process of this client */
+	pid_t pid;                /* 0: no server is running */
+	int to, from;             /* the server's standard input and output */
+	struct buf in;            /* bytes that were read from it */
+	size_t taken;             /* how many of them the last message has */
 	json_int_t last_id;
 	bool is_cancelled;  /* by Ctrl-C */
 	bool with_progress; /* shown on standard error */
@@ -29,6 +32,9 @@ struct link {
  * the result of `initialize`. The caller calls client_link_close() after a failure too. */
 MUST_CHECK int client_link_open(struct link *link, const char *const *flags, json_t **ret_server,
                                 struct error *err);
+/* The same with the server at a URL; see client_http.h. */
+MUST_CHECK int client_link_open_url(struct link *link, const char *url, const char *token_env,
+                                    json_t **ret_server, struct error *err);
 /* Takes over `params`, which may be NULL. A JSON-RPC error becomes an error with the server's
  * text. */
 MUST_CHECK int client_link_request(struct link *link, const char *method, json_t *params,
@@ -39,5 +45,6 @@ MUST_CHECK int client_link_list(struct link *link, const char *method, const cha
 /* Prepares for the next request after one that failed or was cancelled. False: the server has
  * exited. */
 MUST_CHECK bool client_link_resume(struct link *link);
-/* Closes the server's input, waits up to 10 seconds for it to exit, then kills it. */
+/* Closes the server's input, waits up to 10 seconds for it to exit, then kills it. Of a server at a
+ * URL, ends the session. */
 void client_link_close(struct link *link);

@@ -210,6 +210,36 @@ bool mcp_await_answers(struct mcp_call *call)
 	return false;
 }
 
+static void respond_pages_required(struct mcp_call *call)
+{
+	json_t *data = json_obj(), *pages = json_list(), *question;
+	const char *key;
+	char id[32];
+
+	json_object_foreach (call->asks.questions, key, question) {
+		json_t *page = json_copy(json_object_get(question, "params"));
+
+		(void)snprintf(id, sizeof id, "ask-%u", ++call->session->ask_count);
+		json_set(page, "elicitationId", json_str(id));
+		json_push(pages, page);
+	}
+	json_set(data, "elicitations", pages);
+	call_respond_error(call, RPC_PAGES_REQUIRED, data,
+	                   "the user has to complete a page first; open it, then call again");
+}
+
+bool mcp_require_pages(struct mcp_call *call)
+{
+	assert((call->asks.kinds & ~(unsigned)CLIENT_URL) == 0);
+	if (!mcp_revision_has(call->revision, MCP_PAGE_ERRORS) ||
+	    (call->asks.kinds & ~call->abilities) != 0 || call->session == NULL || call->cancelled)
+		return mcp_await_answers(call);
+	if (json_object_size(call->asks.questions) == 0)
+		return true;
+	respond_pages_required(call);
+	return false;
+}
+
 /* Answers that are not valid and unknown keys are ignored: the question stays open. */
 void asks_take_responses(struct mcp_call *call, const json_t *responses)
 {

@@ -45,6 +45,15 @@ static const char *format_owner(const struct token *token, char out[OWNER_SIZE])
 	return out;
 }
 
+/* A number for each token: the beginning of its hash, which has nothing of the secret. */
+static uint64_t get_credential(const struct token *token)
+{
+	uint64_t credential;
+
+	memcpy(&credential, token->hash, sizeof credential);
+	return credential;
+}
+
 /* --- requests --- */
 
 /* The challenge of RFC 6750. Without any token there is no error to name. The scopes are those of
@@ -109,6 +118,7 @@ void access_authenticate(void *ctx, struct http_request *request, struct mcp_htt
 	}
 	*ret = (struct mcp_http_identity){
 		.caller = { .owner = format_owner(token, access->owner), .scopes = token->scopes },
+		.credential = get_credential(token),
 	};
 }
 
@@ -128,25 +138,22 @@ void access_replace(struct access *access, struct token_list *tokens, access_los
                     void *ctx)
 {
 	struct token_list old = access->tokens;
-	char owner[OWNER_SIZE];
 
 	access->tokens = *tokens;
 	*tokens = (struct token_list){ 0 };
 	for (size_t i = 0; i < old.count; i++)
 		if (!is_kept(&access->tokens, &old.at[i], time(NULL)))
-			lost(ctx, format_owner(&old.at[i], owner));
+			lost(ctx, get_credential(&old.at[i]));
 	token_list_done(&old);
 }
 
 void access_expire(struct access *access, int64_t now, access_lost_fn *lost, void *ctx)
 {
-	char owner[OWNER_SIZE];
-
 	for (size_t i = 0; i < access->tokens.count; i++) {
 		const struct token *token = &access->tokens.at[i];
 
 		if (token_is_expired(token, now) && !token_is_expired(token, access->expired_until))
-			lost(ctx, format_owner(token, owner));
+			lost(ctx, get_credential(token));
 	}
 	access->expired_until = now;
 }

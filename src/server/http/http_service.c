@@ -121,11 +121,11 @@ static void on_finished(void *ctx, const struct http_log *log)
 	           log->path[0] != '\0' ? log->path : "-");
 }
 
-static void on_lost(void *ctx, const char *owner)
+static void on_lost(void *ctx, uint64_t credential)
 {
 	struct http_service *service = ctx;
 
-	mcp_http_close_owner(service->mcp, owner);
+	mcp_http_close_credential(service->mcp, credential);
 }
 
 /* Each request is checked against the time by itself; this ends streams that are open. */

@@ -5,10 +5,10 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
+#include "server/access/access.h"
 #include "server/reloader/reloader.h"
 #include "transport/http/http_listen.h"
 
-struct access;
 struct error;
 struct http_tls;
 struct options;
@@ -39,14 +39,12 @@ struct secrets {
 	struct access *access; /* NULL: no authentication */
 	struct http_tls *tls;  /* NULL: plain HTTP */
 	struct buf certificate, key;
-	/* Called with the owner of a token that is not valid any more. */
-	void (*lost)(void *ctx, const char *owner);
+	access_lost_fn *lost; /* for tokens that are not valid any more */
 	void *ctx;
 };
 
 /* Reads the files, after the reloader has been started: it reports every later change. */
 MUST_CHECK int secrets_open(const struct options *options, struct secrets *ret, struct error *err);
 struct loop;
-void secrets_watch(struct secrets *secrets, struct loop *loop,
-                   void (*lost)(void *ctx, const char *owner), void *ctx);
+void secrets_watch(struct secrets *secrets, struct loop *loop, access_lost_fn *lost, void *ctx);
 void secrets_close(struct secrets *secrets);

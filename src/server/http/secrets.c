@@ -211,8 +211,7 @@ static void on_changed(void *ctx, size_t index, int fd, int errnum)
 		           fd, errnum, path);
 }
 
-void secrets_watch(struct secrets *secrets, struct loop *loop,
-                   void (*lost)(void *ctx, const char *owner), void *ctx)
+void secrets_watch(struct secrets *secrets, struct loop *loop, access_lost_fn *lost, void *ctx)
 {
 	secrets->lost = lost;
 	secrets->ctx = ctx;

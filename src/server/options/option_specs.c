@@ -418,11 +418,11 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.word = "FILE",
 		.help = "The file to edit instead of the client's usual one." },
 	/* The same name as the addresses of 'serve', for verbs that connect to one. */
-	[OPTION_URL] = { "http", TEXT(url), .verbs = FOR_CONNECT, .flag_only = true,
-		.word = "URL", .accepts = opt_url,
+	[OPTION_URL] = { "http", TEXT(url), .verbs = FOR_CONNECT | FOR_CLIENT,
+		.flag_only = true, .word = "URL", .accepts = opt_url,
 		.expected = "a URL such as http://127.0.0.1:8000/mcp",
 		.help = "Connect to a server at this URL, instead of starting one." },
-	[OPTION_TOKEN_ENV] = { "token-env", TEXT(token_env), .verbs = FOR_CONNECT,
+	[OPTION_TOKEN_ENV] = { "token-env", TEXT(token_env), .verbs = FOR_CONNECT | FOR_CLIENT,
 		.flag_only = true, .word = "NAME", .accepts = opt_variable_name,
 		.expected = "the name of an environment variable that does not start with BELLJAR_",
 		.help = "The environment variable from which the client takes the token for "

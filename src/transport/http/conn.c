@@ -266,6 +266,16 @@ static void on_end(void *ctx)
 	settle_conn(conn);
 }
 
+/* The client has sent more requests than the connection holds, and then closed or shut down its
+ * side. A write tells which: a client that has closed answers with a reset. */
+static void on_ending(void *ctx)
+{
+	struct conn *conn = ctx;
+
+	if (conn->state == CONN_REQUEST && !request_is_reading(conn->request))
+		request_probe(conn->request);
+}
+
 static void on_writable(void *ctx)
 {
 	struct conn *conn = ctx;
@@ -284,7 +294,8 @@ static void on_failed(void *ctx, const struct error *why)
 	conn_close(ctx);
 }
 
-static const struct loop_socket_events socket_events = { on_bytes, on_end, on_writable, on_failed };
+static const struct loop_socket_events socket_events = { on_bytes, on_end, on_writable, on_failed,
+	                                                 on_ending };
 
 static void set_peer(struct conn *conn, const struct sockaddr *peer, socklen_t len)
 {

@@ -3,7 +3,9 @@
  *
  * The answer to a POST is plain JSON if the response is the first message of its stream. It becomes
  * an event stream if anything else is sent before, or if nothing is sent for a while: then
- * keep-alives can flow, and in a session the client can come back after a cut. */
+ * keep-alives can flow, and in a session the client can come back after a cut. A client that knows
+ * events without data gets the first one, with its id, as soon as its call is in progress, so that
+ * a cut at any later time loses nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,6 +225,11 @@ static void wait_for_message(struct event_stream *stream)
 
 	if (stream->state != STREAM_WAITING || !stream->accepts_events)
 		return;
+	if (stream->session != NULL && http_session_has_polling(stream->session)) {
+		stream_start_events(stream);
+		stream_write_first_event(stream, 0);
+		return;
+	}
 	stream->since_ms = clock_now_ms();
 	if (list_is_empty(&http->waiting))
 		loop_timer_start(http->silence_timer, http->config.limits.silence_ms);
@@ -254,6 +261,7 @@ void event_stream_receive_alone(struct incoming *incoming, struct mcp_input *inp
 	const char *accept = http_get(incoming->request, "accept");
 
 	stream->own = mcp_session_new(incoming->mount->server, &http->no_sink, &incoming->caller);
+	stream->credential = incoming->credential;
 	stream->accepts_events = media_accepts(accept, "text", "event-stream");
 	stream->is_listen = headers->method != NULL &&
 	                    strcmp(headers->method, "subscriptions/listen") == 0;

@@ -110,6 +110,7 @@ struct http_session *http_session_new(const struct incoming *incoming, bool is_s
 	session->http = http;
 	session->mount = incoming->mount;
 	session->caller = incoming->caller;
+	session->credential = incoming->credential;
 	session->owner = hold_owner(http, name);
 	session->caller.owner = session->owner->name;
 	session->is_sse = is_sse;

@@ -59,6 +59,7 @@ struct incoming {
 	const struct mcp_http_mount *mount;
 	enum endpoint endpoint;
 	struct mcp_caller caller;
+	uint64_t credential; /* mcp_http_identity.credential */
 };
 
 /* --- answers.c: responses that are not MCP messages --- */
@@ -157,6 +158,7 @@ struct event_stream {
 	struct mcp_http *http;
 	struct http_session *session; /* NULL: stateless */
 	struct mcp_session *own; /* of a stateless stream: the MCP session of its one request */
+	uint64_t credential;     /* of a stateless stream: what it was opened with */
 	struct http_request *request; /* the response that carries the stream; NULL: none now */
 	enum stream_state state;
 	bool accepts_events;      /* the client takes text/event-stream */
@@ -226,6 +228,7 @@ struct http_session {
 	struct mcp_session *mcp;
 	char id[SESSION_ID_LEN + 1];
 	struct mcp_caller caller; /* caller.owner is owner->name */
+	uint64_t credential;      /* of the request that started the session */
 	bool is_sse;              /* HTTP+SSE of 2024-11-05: ends with the connection of `main` */
 	bool is_closing;
 	struct event_stream main; /* the messages that belong to no POST */

@@ -27,6 +27,9 @@ const char *const mcp_http_single_fields[] = {
 	"mcp-param-*",    "last-event-id",        NULL,
 };
 
+/* For close_opened() and find_alone(): what was opened with any credential. */
+static const uint64_t *const any_credential = NULL;
+
 static void ignore_message(struct mcp_sink *sink, const struct mcp_message *message)
 {
 	(void)sink, (void)message;
@@ -37,6 +40,8 @@ static bool is_always_busy(struct mcp_sink *sink)
 	(void)sink;
 	return true;
 }
+
+static void close_opened(struct mcp_http *http, const uint64_t *wanted);
 
 static void on_silence(void *ctx)
 {
@@ -55,7 +60,7 @@ static void finish_stop(void *ctx)
 	void (*stopped)(void *) = http->stopped;
 
 	http->stopped = NULL;
-	mcp_http_close_owner(http, NULL);
+	close_opened(http, any_credential);
 	stopped(http->stopped_ctx);
 }
 
@@ -84,7 +89,7 @@ struct mcp_http *mcp_http_free(struct mcp_http *http)
 {
 	if (http == NULL)
 		return NULL;
-	mcp_http_close_owner(http, NULL);
+	close_opened(http, any_credential);
 	loop_run_deferred(http->loop); /* streams of stateless requests */
 	(void)loop_timer_free(http->silence_timer);
 	(void)loop_timer_free(http->expiry_timer);
@@ -100,50 +105,51 @@ size_t mcp_http_sessions(const struct mcp_http *http)
 
 /* --- closing --- */
 
-/* Whether `owner` is `wanted`, or a user of it, as a proxy has named it. NULL: any. */
-static bool belongs_to(const char *owner, const char *wanted)
+static bool is_opened_with(uint64_t credential, const uint64_t *wanted)
 {
-	size_t len = wanted != NULL ? strlen(wanted) : 0;
-
-	return wanted == NULL ||
-	       (strncmp(owner, wanted, len) == 0 && (owner[len] == '\0' || owner[len] == '>'));
+	return wanted == any_credential || credential == *wanted;
 }
 
-static struct http_session *find_owner_session(const struct mcp_http *http, const char *owner)
+static struct http_session *find_opened_session(const struct mcp_http *http, const uint64_t *wanted)
 {
 	LIST_EACH (node, &http->sessions) {
 		struct http_session *session = container_of(node, struct http_session, node);
 
-		if (belongs_to(session->caller.owner, owner))
+		if (is_opened_with(session->credential, wanted))
 			return session;
 	}
 	return NULL;
 }
 
 /* A stateless stream; with `only_listen`, one that never finishes by itself. */
-static struct event_stream *find_alone(const struct mcp_http *http, const char *owner,
+static struct event_stream *find_alone(const struct mcp_http *http, const uint64_t *wanted,
                                        bool only_listen)
 {
 	LIST_EACH (node, &http->streams) {
 		struct event_stream *stream = container_of(node, struct event_stream, node);
 
 		if (stream->own != NULL && (stream->is_listen || !only_listen) &&
-		    belongs_to(mcp_session_owner(stream->own), owner))
+		    is_opened_with(stream->credential, wanted))
 			return stream;
 	}
 	return NULL;
 }
 
 /* Closing one may finish others, so each search begins at the front. */
-void mcp_http_close_owner(struct mcp_http *http, const char *owner)
+static void close_opened(struct mcp_http *http, const uint64_t *wanted)
 {
 	struct http_session *session;
 	struct event_stream *stream;
 
-	while ((session = find_owner_session(http, owner)) != NULL)
+	while ((session = find_opened_session(http, wanted)) != NULL)
 		http_session_close(session);
-	while ((stream = find_alone(http, owner, false)) != NULL)
+	while ((stream = find_alone(http, wanted, false)) != NULL)
 		event_stream_close_alone(stream);
+}
+
+void mcp_http_close_credential(struct mcp_http *http, uint64_t credential)
+{
+	close_opened(http, &credential);
 }
 
 void mcp_http_check_stopped(struct mcp_http *http)
@@ -161,7 +167,7 @@ void mcp_http_stop(struct mcp_http *http, uint64_t grace_ms, void (*stopped)(voi
 	http->stopping = true;
 	http->stopped = stopped;
 	http->stopped_ctx = ctx;
-	while ((stream = find_alone(http, NULL, true)) != NULL)
+	while ((stream = find_alone(http, any_credential, true)) != NULL)
 		event_stream_close_alone(stream);
 	LIST_EACH (node, &http->sessions) {
 		struct http_session *session = container_of(node, struct http_session, node);
@@ -233,6 +239,7 @@ static bool admit_caller(struct incoming *incoming)
 		return false;
 	}
 	incoming->caller = identity.caller;
+	incoming->credential = identity.credential;
 	return true;
 }
 

@@ -44,9 +44,11 @@ struct mcp_http_mount {
 struct mcp_http_identity {
 	int refusal;              /* 0: `caller` may go on; else the status, 401 or 403 */
 	struct mcp_caller caller; /* copied */
-	const char *challenge;    /* WWW-Authenticate of a refusal */
-	const char *error;        /* an OAuth error code such as "invalid_token"; or NULL */
-	const char *description;  /* a sentence for the person who reads the refusal */
+	/* Which token or other proof of the caller this was, for mcp_http_close_credential(). */
+	uint64_t credential;
+	const char *challenge;   /* WWW-Authenticate of a refusal */
+	const char *error;       /* an OAuth error code such as "invalid_token"; or NULL */
+	const char *description; /* a sentence for the person who reads the refusal */
 };
 
 struct mcp_http_limits {
@@ -102,10 +104,10 @@ void mcp_http_request(void *ctx, struct http_request *request);
  * loop. A second call does nothing. */
 void mcp_http_stop(struct mcp_http *http, uint64_t grace_ms, void (*stopped)(void *ctx), void *ctx);
 
-/* Closes all sessions and streams of an owner, and of the owner's users ("OWNER>USER"), for
- * instance after a token was revoked. NULL: of every owner. Not from within a callback of an MCP
+/* Closes all sessions and streams that were opened with a credential, for instance after a token
+ * was revoked. Those of the caller's other tokens stay open. Not from within a callback of an MCP
  * server. */
-void mcp_http_close_owner(struct mcp_http *http, const char *owner);
+void mcp_http_close_credential(struct mcp_http *http, uint64_t credential);
 
 /* Sessions that are open. */
 size_t mcp_http_sessions(const struct mcp_http *http);

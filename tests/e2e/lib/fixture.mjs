@@ -6,7 +6,7 @@ export const TOOLS = [
   'test_trigger_tool_change', 'test_trigger_prompt_change', 'test_trigger_resource_update',
   'test_cancelled_count', 'test_reconnection', 'test_sampling', 'test_elicitation',
   'test_elicitation_sep1034_defaults', 'test_elicitation_sep1330_enums', 'test_elicitation_url',
-  'test_missing_capability', 'test_streaming_elicitation',
+  'test_elicitation_url_required', 'test_missing_capability', 'test_streaming_elicitation',
   ...['elicitation', 'sampling', 'list_roots', 'request_state', 'multiple_inputs', 'multi_round', 'tampered_state', 'capabilities']
     .map((name) => `test_input_required_result_${name}`),
   'greet', 'slow_compute', 'failing_job', 'protocol_error_job', 'confirm_delete', 'multi_input', 'test_tool_with_task',

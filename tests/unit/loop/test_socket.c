@@ -14,7 +14,7 @@ static struct receiver {
 	struct loop *loop;
 	struct loop_socket *socket;
 	struct buf got;
-	size_t largest, ends, writables, failures;
+	size_t largest, ends, endings, writables, failures;
 	int errnum;
 	bool frees; /* in each callback */
 	int peer;
@@ -56,7 +56,14 @@ static void on_failed(void *ctx, const struct error *why)
 	after_callback();
 }
 
-static const struct loop_socket_events events = { on_bytes, on_end, on_writable, on_failed };
+static void on_ending(void *ctx)
+{
+	receiver.endings++;
+	after_callback();
+}
+
+static const struct loop_socket_events events = { on_bytes, on_end, on_writable, on_failed,
+	                                          on_ending };
 
 static int open_receiver(int fd, int peer)
 {
@@ -231,6 +238,21 @@ static void closed_unix_peer_is_noticed_during_a_pause(void **state)
 	assert_int_equal(receiver.ends, 0);
 }
 
+static void end_of_a_tcp_peer_is_told_during_a_pause(void **state)
+{
+	send_text("unread");
+	loop_socket_pause(receiver.socket);
+	assert_int_equal(shutdown(receiver.peer, SHUT_WR), 0);
+	while (receiver.endings == 0)
+		loop_run(receiver.loop);
+	assert_int_equal(receiver.ends + receiver.failures + receiver.got.len, 0);
+	loop_socket_resume(receiver.socket);
+	while (receiver.ends == 0)
+		loop_run(receiver.loop);
+	assert_string_equal(buf_text(&receiver.got), "unread");
+	assert_int_equal(receiver.endings, 1);
+}
+
 /* The peer's kernel answers the first write with a reset. */
 static void closed_tcp_peer_is_noticed_after_a_write(void **state)
 {
@@ -323,6 +345,7 @@ int main(void)
 		TCP(paused_socket_reads_nothing),
 		UNIX(closed_unix_peer_is_noticed),
 		UNIX(closed_unix_peer_is_noticed_during_a_pause),
+		TCP(end_of_a_tcp_peer_is_told_during_a_pause),
 		TCP(closed_tcp_peer_is_noticed_after_a_write),
 		TCP(reset_is_noticed),
 		UNIX(shutdown_ends_the_peers_input_only),

@@ -131,12 +131,11 @@ int http_new(struct loop *loop, const struct http_address *address, struct http 
              struct error *err)
 {
 	struct http *http;
-	CURLM *multi = NULL;
+	CURLM *multi;
 
-	if (curl_library_load(err) < 0)
+	if (curl_library_load("the docker engine", err) < 0)
 		return -1;
-	if (curl_library.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
-		multi = curl_library.multi_init();
+	multi = curl_library.multi_init();
 	if (multi == NULL)
 		return error_set(err, ERR_SYSTEM, "libcurl cannot be initialized");
 	http = mem_new(sizeof *http);

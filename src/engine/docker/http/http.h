@@ -3,9 +3,9 @@
  *   http_new -> http_send ... -> done()                    one answer as a whole, or in pieces
  *            -> http_stream_open -> open() -> bytes() ...  a connection that becomes a byte stream
  *
- * This folder is the only one that includes libcurl. Nothing blocks, and callbacks come from the
- * loop, never from within http_send() or http_stream_open(). The bytes of the server are hostile:
- * an answer has a maximum, and what a stream carries is not looked at. */
+ * Nothing blocks, and callbacks come from the loop, never from within http_send() or
+ * http_stream_open(). The bytes of the server are hostile: an answer has a maximum, and what a
+ * stream carries is not looked at. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

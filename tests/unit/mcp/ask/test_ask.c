@@ -59,6 +59,17 @@ static int both(struct mcp_call *call, const void *args, struct error *err)
 	return 0;
 }
 
+/* `entered` stands for what the page itself knows: the second call finds it completed. */
+static int page(struct mcp_call *call, const void *args, struct error *err)
+{
+	if (entered++ == 0)
+		mcp_ask(call, "page", MCP_ASK_URL, mcp_page("Log in.", "https://x.org/"));
+	if (!mcp_require_pages(call))
+		return 0;
+	respond_text(call, "done");
+	return 0;
+}
+
 static int endless(struct mcp_call *call, const void *args, struct error *err)
 {
 	static char key[16];
@@ -72,7 +83,9 @@ static int endless(struct mcp_call *call, const void *args, struct error *err)
 static const struct mcp_tool confirmer = { .name = "confirm", .help = "Asks.", .call = confirm };
 static const struct mcp_tool asks_both = { .name = "both", .help = "Asks.", .call = both };
 static const struct mcp_tool asks_on = { .name = "endless", .help = "Asks.", .call = endless };
-static const struct mcp_tool *const tools[] = { &confirmer, &asks_both, &asks_on, NULL };
+static const struct mcp_tool needs_page = { .name = "page", .help = "Asks.", .call = page };
+static const struct mcp_tool *const tools[] = { &confirmer, &asks_both, &asks_on, &needs_page,
+	                                        NULL };
 
 static int set_up(void **state)
 {
@@ -325,6 +338,45 @@ static void stateless_client_without_the_capability_gets_its_name(void **state)
 	        "\"requiredCapabilities\":{\"elicitation\":{\"form\":{}},\"roots\":{}}}}}");
 }
 
+static void required_page_is_an_error_that_names_it(void **state)
+{
+	struct peer *peer = *state;
+
+	shake_hands(peer, INITIALIZE_WITH("2025-11-25", "{\"elicitation\":{\"url\":{}}}"));
+	peer_send(peer, CALL("7", "page"));
+	CHECK_NEXT(
+	        peer,
+	        "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32042,\"message\":\"the user "
+	        "has to complete a page first; open it, then call again\",\"data\":{"
+	        "\"elicitations\":[{\"mode\":\"url\",\"message\":\"Log in.\",\"url\":"
+	        "\"https://x.org/\",\"elicitationId\":\"ask-1\"}]}}}");
+	CHECK_NOTHING_SENT(peer);
+	peer_send(peer, CALL("8", "page"));
+	CHECK_NEXT(peer, TEXT("8", "done"));
+}
+
+static void required_page_needs_a_client_that_opens_pages(void **state)
+{
+	struct peer *peer = *state;
+
+	shake_hands(peer, INITIALIZE_WITH("2025-11-25", "{\"elicitation\":{\"form\":{}}}"));
+	peer_send(peer, CALL("7", "page"));
+	CHECK_NEXT(peer, FAILURE("7", "this needs a client with the capabilities "
+	                              "{\\\"elicitation\\\":{\\\"url\\\":{}}}"));
+}
+
+static void required_page_is_a_round_of_the_stateless_era(void **state)
+{
+	struct peer *peer = *state;
+	char *text;
+
+	peer_send(peer, STATELESS_CALL("page", "{\"elicitation\":{\"url\":{}}}", ""));
+	text = peer_next(peer);
+	assert_non_null(strstr(text, "\"resultType\":\"input_required\""));
+	assert_non_null(strstr(text, "\"url\":\"https://x.org/\""));
+	assert_null(strstr(text, "-32042"));
+}
+
 #define IN_SESSION(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -341,6 +393,9 @@ int main(void)
 		IN_SESSION(stateless_call_is_answered_in_rounds),
 		IN_SESSION(state_of_another_owner_is_refused),
 		IN_SESSION(stateless_client_without_the_capability_gets_its_name),
+		IN_SESSION(required_page_is_an_error_that_names_it),
+		IN_SESSION(required_page_needs_a_client_that_opens_pages),
+		IN_SESSION(required_page_is_a_round_of_the_stateless_era),
 	};
 
 	return RUN_TESTS("mcp/ask/ask", tests);

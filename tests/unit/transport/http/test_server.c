@@ -426,6 +426,22 @@ static void closed_connection_is_reported(void **state)
 	rig_await_connections(&rig, 1);
 }
 
+/* The server stops reading when it holds 64 KiB of later requests. */
+static void client_that_pipelines_much_and_closes_is_reported(void **state)
+{
+	static const char next[] = GET("/hello");
+	enum { COUNT = 96 * 1024 / (sizeof next - 1) };
+
+	client_send(&client, GET("/hold"));
+	(void)rig_await_request(&rig, 0);
+	for (size_t i = 0; i < COUNT; i++)
+		client_send(&client, next);
+	client_close(&client);
+	rig_await_closed(&rig, 1);
+	rig_await_connections(&rig, 0);
+	client_open(&client, &rig);
+}
+
 /* The body never comes: the handler is told, and the memory is freed. */
 static void client_that_ends_within_a_body_is_reported(void **state)
 {
@@ -721,6 +737,7 @@ int main(void)
 		LIVE(body_can_be_read_later),
 		LIVE(slow_reader_gets_everything),
 		LIVE(stream_that_is_not_read_is_closed_at_the_limit),
+		LIVE(client_that_pipelines_much_and_closes_is_reported),
 		LIVE(half_closed_client_gets_its_responses),
 		LIVE(half_closed_stream_goes_on),
 		LIVE(closed_connection_is_reported),

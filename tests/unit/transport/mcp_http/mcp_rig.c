@@ -76,7 +76,10 @@ static void authenticate(void *ctx, struct http_request *request, struct mcp_htt
 			                           .error = "invalid_token",
 			                           .description = "no such token" };
 	else
-		ret->caller = (struct mcp_caller){ .owner = user, .scopes = rig->scopes };
+		*ret = (struct mcp_http_identity){
+			.caller = { .owner = user, .scopes = rig->scopes },
+			.credential = rig->credential,
+		};
 }
 
 static struct mcp_http_mount mounts[2] = { { .prefix = "" }, { .prefix = "/p/other" } };

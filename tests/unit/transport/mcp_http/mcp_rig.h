@@ -23,6 +23,7 @@ struct rig {
 	bool cancelled;   /* the held call */
 	const char *user; /* what authenticate() says; NULL: refused */
 	unsigned scopes;
+	uint64_t credential;
 	struct http_request *requests[RIG_REQUESTS_MAX];
 	size_t request_count;
 	int stopped;

@@ -170,35 +170,39 @@ static void listen_stream_carries_notifications_until_it_is_closed(void **state)
 	mcp_rig_init(&rig);
 	mcp_rig_start(&rig);
 	first = start_listen(&rig);
-	rig.user = "bob";
+	rig.credential = 2;
 	second = start_listen(&rig);
 	assert_true(has(first, "subscriptions/acknowledged"));
 	mcp_server_list_changed(rig.server, NULL, MCP_LIST_TOOLS);
 	assert_true(has(first, "tools/list_changed") && has(second, "tools/list_changed"));
 	fake_close(first);
 	mcp_server_list_changed(rig.server, NULL, MCP_LIST_TOOLS);
-	mcp_http_close_owner(rig.http, "bob");
+	mcp_http_close_credential(rig.http, 2);
 	assert_true(has(second, "\"resultType\":\"complete\""));
 	assert_true(fake_response(second)->is_ended);
 	mcp_rig_done(&rig);
 }
 
-static void closed_owner_loses_sessions_and_calls(void **state)
+static void closed_credential_loses_its_sessions_and_calls_only(void **state)
 {
 	struct http_request *call;
 	struct rig rig;
-	char ann[64], bob[64];
+	char kept[64], lost[64];
 
 	mcp_rig_init(&rig);
 	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", ann);
-	rig.user = "bob";
-	mcp_rig_initialize(&rig, "2025-11-25", bob);
+	mcp_rig_initialize(&rig, "2025-11-25", kept);
+	rig.credential = 2;
+	mcp_rig_initialize(&rig, "2025-11-25", lost);
 	call = mcp_rig_call_alone(&rig, "hold");
-	mcp_http_close_owner(rig.http, "bob");
+	mcp_http_close_credential(rig.http, 3);
+	assert_int_equal(mcp_http_sessions(rig.http), 2);
+	mcp_http_close_credential(rig.http, 2);
 	assert_true(rig.cancelled);
 	assert_true(fake_response(call)->is_ended);
 	assert_int_equal(mcp_http_sessions(rig.http), 1);
+	assert_int_equal(fake_response(mcp_rig_post(&rig, lost, CALL_TOOL("quick")))->status, 404);
+	assert_int_equal(fake_response(mcp_rig_post(&rig, kept, CALL_TOOL("quick")))->status, 200);
 	mcp_rig_done(&rig);
 }
 
@@ -282,7 +286,7 @@ int main(void)
 		TEST(client_without_events_gets_json_only),
 		TEST(invalid_stateless_requests_have_their_status),
 		TEST(listen_stream_carries_notifications_until_it_is_closed),
-		TEST(closed_owner_loses_sessions_and_calls),
+		TEST(closed_credential_loses_its_sessions_and_calls_only),
 		TEST(stop_lets_calls_finish),
 		TEST(stop_cancels_calls_after_the_grace_period),
 		TEST(stop_without_calls_is_immediate),

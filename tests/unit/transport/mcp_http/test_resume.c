@@ -281,6 +281,25 @@ static void events_of_finished_streams_expire(void **state)
 	mcp_rig_done(&rig);
 }
 
+static void cut_before_any_message_loses_nothing(void **state)
+{
+	struct http_request *again;
+	struct rig rig;
+	char id[64];
+
+	mcp_rig_init(&rig);
+	mcp_rig_start(&rig);
+	mcp_rig_initialize(&rig, "2025-11-25", id);
+	fake_close(mcp_rig_post(&rig, id, CALL_TOOL("hold")));
+	assert_false(rig.cancelled);
+	mcp_rig_respond(&rig, "late");
+	again = resume(&rig, id, "3-0");
+	assert_true(has(again, "id: 3-1\n") && has(again, "late"));
+	assert_true(fake_response(again)->is_ended);
+	mcp_rig_done(&rig);
+}
+
+/* Clients before 2025-11-25 fail on the event that would give them an id. */
 static void cut_before_any_event_loses_the_response_only(void **state)
 {
 	struct rig rig;
@@ -288,7 +307,7 @@ static void cut_before_any_event_loses_the_response_only(void **state)
 
 	mcp_rig_init(&rig);
 	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_initialize(&rig, "2025-06-18", id);
 	fake_close(mcp_rig_post(&rig, id, CALL_TOOL("hold")));
 	assert_false(rig.cancelled);
 	check_http_error(resume(&rig, id, "3-0"), 400, -32000, "Last-Event-ID is unknown");
@@ -311,6 +330,7 @@ int main(void)
 		TEST(oldest_events_are_removed_first),
 		TEST(bytes_of_events_are_limited),
 		TEST(events_of_finished_streams_expire),
+		TEST(cut_before_any_message_loses_nothing),
 		TEST(cut_before_any_event_loses_the_response_only),
 	};
 

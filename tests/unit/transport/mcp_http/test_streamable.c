@@ -21,6 +21,7 @@ static void response_that_comes_first_is_json(void **state)
 	assert_string_equal(fake_response(request)->body, PONG);
 	assert_string_equal(fake_field(request, "content-type"), "application/json");
 	assert_string_equal(fake_field(request, "mcp-session-id"), id);
+	mcp_rig_initialize(&rig, "2025-06-18", id);
 	request = mcp_rig_post(&rig, id, CALL_TOOL("hold"));
 	assert_int_equal(fake_response(request)->status, 0);
 	mcp_rig_respond(&rig, "late");
@@ -80,25 +81,35 @@ static void older_clients_get_no_event_without_data(void **state)
 
 static void silence_makes_it_an_event_stream(void **state)
 {
-	struct http_request *first, *second;
+	struct http_request *call;
 	struct rig rig;
-	char id[64], other[64];
+	char id[64];
 
 	mcp_rig_init(&rig);
 	rig.config.limits.silence_ms = 1;
 	mcp_rig_start(&rig);
+	mcp_rig_initialize(&rig, "2025-06-18", id);
+	call = mcp_rig_post(&rig, id, CALL_TOOL("hold"));
+	while (!fake_response(call)->is_stream)
+		run_loop_for(rig.loop, 1);
+	assert_string_equal(fake_response(call)->body, "");
+	mcp_rig_done(&rig);
+}
+
+static void client_that_can_poll_gets_the_first_event_at_once(void **state)
+{
+	struct http_request *call;
+	struct rig rig;
+	char id[64];
+
+	mcp_rig_init(&rig);
+	mcp_rig_start(&rig);
 	mcp_rig_initialize(&rig, "2025-11-25", id);
-	first = mcp_rig_post(&rig, id, CALL_TOOL("hold"));
-	while (!fake_response(first)->is_stream)
-		run_loop_for(rig.loop, 1);
-	assert_string_equal(fake_response(first)->body, "id: 3-0\nretry: 1000\ndata: \n\n");
+	call = mcp_rig_post(&rig, id, CALL_TOOL("hold"));
+	assert_string_equal(fake_field(call, "content-type"), "text/event-stream");
+	assert_string_equal(fake_response(call)->body, "id: 3-0\nretry: 1000\ndata: \n\n");
 	mcp_rig_respond(&rig, "late");
-	assert_true(fake_response(first)->is_ended);
-	mcp_rig_initialize(&rig, "2025-06-18", other);
-	second = mcp_rig_post(&rig, other, CALL_TOOL("hold"));
-	while (!fake_response(second)->is_stream)
-		run_loop_for(rig.loop, 1);
-	assert_string_equal(fake_response(second)->body, "");
+	assert_true(fake_response(call)->is_ended);
 	mcp_rig_done(&rig);
 }
 
@@ -230,7 +241,7 @@ static void delete_ends_the_session_and_its_calls(void **state)
 
 	mcp_rig_init(&rig);
 	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_initialize(&rig, "2025-06-18", id);
 	stream = mcp_rig_send(&rig, NULL, "GET /mcp\nHost: localhost\nMcp-Session-Id: %s", id);
 	call = mcp_rig_post(&rig, id, CALL_TOOL("hold"));
 	request = mcp_rig_send(&rig, NULL, "DELETE /mcp\nHost: localhost\nMcp-Session-Id: %s", id);
@@ -251,7 +262,7 @@ static void cancelled_request_ends_without_a_response(void **state)
 
 	mcp_rig_init(&rig);
 	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_initialize(&rig, "2025-06-18", id);
 	call = mcp_rig_post(&rig, id, CALL_TOOL("hold"));
 	(void)mcp_rig_post(&rig, id,
 	                   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
@@ -366,6 +377,7 @@ int main(void)
 		TEST(message_before_the_response_makes_it_an_event_stream),
 		TEST(older_clients_get_no_event_without_data),
 		TEST(silence_makes_it_an_event_stream),
+		TEST(client_that_can_poll_gets_the_first_event_at_once),
 		TEST(notifications_and_responses_are_accepted),
 		TEST(batch_has_one_response),
 		TEST(invalid_requests_have_their_status),
