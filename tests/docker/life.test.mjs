@@ -7,6 +7,9 @@ import { start as startRaw } from '../e2e/lib/raw.mjs';
 import { open, refused, stateDir, structuredOf, textOf, toolsOf } from '../e2e/lib/sandboxed.mjs';
 import { docker, inspect, made, restartDaemon, until } from './docker_api.mjs';
 
+/** Where the volumes of every sandbox are mounted. */
+const PLACES = ['/app', '/artifacts', '/home/coderunner', '/tmp', '/workspace'];
+
 const isPrivate = { skip: process.env.E2E_DOCKER_DIR === undefined ? 'the daemon of DOCKER_HOST is not restarted' : false };
 
 async function start(t, settings = {}) {
@@ -32,7 +35,7 @@ test('a container has no rights beyond its own files', async (t) => {
   assert.equal(HostConfig.Memory, 128 * 2 ** 20);
   assert.equal(HostConfig.MemorySwap, 128 * 2 ** 20);
   assert.equal(HostConfig.PidsLimit, 77);
-  assert.deepEqual(Mounts.map((m) => [m.Type, m.Destination]).sort(), [['volume', '/home/coderunner'], ['volume', '/tmp'], ['volume', '/workspace']]);
+  assert.deepEqual(Mounts.map((m) => [m.Type, m.Destination]).sort(), PLACES.map((place) => ['volume', place]));
   assert.equal(Config.Labels['belljar.sandbox'], id);
   assert.equal(Config.Labels['belljar.role'], 'sandbox');
   const command = 'id -u; id -un; grep -E "^(CapEff|CapBnd|NoNewPrivs|Seccomp):" /proc/self/status; ls /sys/class/net; touch /usr/x || echo read-only';
@@ -55,15 +58,15 @@ test('the report names the layers of the daemon', async (t) => {
 test('files survive sleep, a killed server and the next one', async (t) => {
   const { state, tools, session } = await start(t, { IDLE: 1 });
   const { id } = structuredOf(await tools.create_sandbox({ name: 'kept' }));
-  await tools.run_command({ sandbox: 'kept', command: 'echo one > a; echo two > ~/b; echo three > /tmp/c' });
+  await tools.run_command({ sandbox: 'kept', command: 'echo one > a; echo two > ~/b; echo three > /tmp/c; echo four > /app/d; echo five > /artifacts/e' });
   await until(async () => (await made(state)).containers.length === 0, 'the sandbox sleeps');
-  assert.equal((await made(state)).volumes.length, 3);
-  const read = async (with_) => structuredOf(await with_.run_command({ sandbox: 'kept', command: 'cat a ~/b /tmp/c' })).stdout;
-  assert.equal(await read(tools), 'one\ntwo\nthree\n');
+  assert.equal((await made(state)).volumes.length, PLACES.length);
+  const read = async (with_) => structuredOf(await with_.run_command({ sandbox: 'kept', command: 'cat a ~/b /tmp/c /app/d /artifacts/e' })).stdout;
+  assert.equal(await read(tools), 'one\ntwo\nthree\nfour\nfive\n');
   process.kill(session.transport.pid, 'SIGKILL');
   await session.close().catch(() => {});
   const next = await start(t, { STATE_DIR: state });
-  assert.equal(await read(next.tools), 'one\ntwo\nthree\n');
+  assert.equal(await read(next.tools), 'one\ntwo\nthree\nfour\nfive\n');
   await next.tools.reset_sandbox({ sandbox: 'kept' });
   assert.equal(structuredOf(await next.tools.run_command({ sandbox: 'kept', command: 'ls -A' })).stdout, '');
   await next.tools.delete_sandbox({ sandbox: 'kept' });
