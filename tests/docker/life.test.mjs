@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BELLJAR } from '../e2e/lib/programs.mjs';
 import { start as startRaw } from '../e2e/lib/raw.mjs';
-import { open, refused, stateDir, structuredOf, textOf, toolsOf } from '../e2e/lib/sandboxed.mjs';
+import { open, refused, sleep, stateDir, structuredOf, textOf, toolsOf } from '../e2e/lib/sandboxed.mjs';
 import { docker, inspect, made, restartDaemon, until } from './docker_api.mjs';
 
 /** Where the volumes of every sandbox are mounted. */
@@ -38,9 +38,29 @@ test('a container has no rights beyond its own files', async (t) => {
   assert.deepEqual(Mounts.map((m) => [m.Type, m.Destination]).sort(), PLACES.map((place) => ['volume', place]));
   assert.equal(Config.Labels['belljar.sandbox'], id);
   assert.equal(Config.Labels['belljar.role'], 'sandbox');
+  assert.match(Config.Labels['belljar.owner'], /^[0-9a-f]{16}$/);
+  assert.ok(Date.parse(Config.Labels['belljar.expires']) > Date.now(), Config.Labels['belljar.expires']);
   const command = 'id -u; id -un; grep -E "^(CapEff|CapBnd|NoNewPrivs|Seccomp):" /proc/self/status; ls /sys/class/net; touch /usr/x || echo read-only';
   const { stdout } = structuredOf(await tools.run_command({ sandbox: id, command }));
   assert.match(stdout, /^1000\ncoderunner\nCapEff:\t0+\nCapBnd:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2\nlo\nread-only\n$/);
+  await session.close();
+});
+
+test('labels tell the owner and when the lifetime is over, also of a sandbox that was prepared', async (t) => {
+  const { tools, session } = await start(t);
+  await sleep(2000); // the server has prepared a sandbox by now, or is about to
+  const first = structuredOf(await tools.create_sandbox({ name: 'first' })).id;
+  const began = Date.now();
+  const second = structuredOf(await tools.create_sandbox({ name: 'second', lifetime_s: 3600 })).id;
+  const labels = async (id) => (await inspect(id)).Config.Labels;
+  const [one, two] = [await labels(first), await labels(second)];
+  assert.match(one['belljar.owner'], /^[0-9a-f]{16}$/);
+  assert.equal(two['belljar.owner'], one['belljar.owner']);
+  const expires = Date.parse(two['belljar.expires']);
+  assert.ok(expires >= began + 3599_000 && expires <= Date.now() + 3601_000, two['belljar.expires']);
+  const volume = (await docker('GET', `/volumes/belljar-${second}-workspace`)).json.Labels;
+  assert.equal(volume['belljar.owner'], one['belljar.owner']);
+  assert.equal(volume['belljar.sandbox'], second);
   await session.close();
 });
 

@@ -2,8 +2,10 @@
  *
  * Everything that decides about rights is written here and comes from no request: no capability, no
  * new privileges, no network, a read-only root, one user. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/num.h"
 #include "engine/docker/internal.h"
@@ -31,14 +33,17 @@ const char *volume_name(const char *id, size_t i, char out[DOCKER_NAME_SIZE])
 	return out;
 }
 
-json_t *docker_labels(const struct broker *broker, const char *role, const char *id)
+json_t *docker_labels(const struct broker *broker, const char *role, const struct spec *spec)
 {
 	json_t *labels = json_obj();
 
 	json_set(labels, LABEL_STATE, json_str(broker->options->state));
 	json_set(labels, LABEL_INSTANCE, json_str(broker->options->instance));
 	json_set(labels, LABEL_ROLE, json_str(role));
-	json_set_text(labels, LABEL_SANDBOX, id);
+	if (spec != NULL) {
+		json_set(labels, LABEL_SANDBOX, json_str(spec->id));
+		json_set(labels, LABEL_OWNER, json_format("%016" PRIx64, spec->owner));
+	}
 	return labels;
 }
 
@@ -48,7 +53,7 @@ json_t *volume_json(const struct broker *broker, const struct spec *spec, size_t
 	char name[DOCKER_NAME_SIZE];
 
 	json_set(volume, "Name", json_str(volume_name(spec->id, i, name)));
-	json_set(volume, "Labels", docker_labels(broker, ROLE_VOLUME, spec->id));
+	json_set(volume, "Labels", docker_labels(broker, ROLE_VOLUME, spec));
 	if (broker->has_quota) {
 		options = json_obj();
 		json_set(options, "size",
@@ -143,6 +148,21 @@ static json_t *mounts_json(const struct broker *broker, const struct spec *spec)
 	for (unsigned i = 0; i < spec->mount_count; i++)
 		add_shared_dir(broker, mounts, &spec->mounts[i]);
 	return mounts;
+}
+
+/* The lifetime of a sandbox may change while it sleeps, so only its container is labelled with the
+ * end of it: the labels of volumes stay as they were made. */
+static json_t *container_labels(const struct broker *broker, const struct spec *spec)
+{
+	json_t *labels = docker_labels(broker, ROLE_SANDBOX, spec);
+	time_t expires = (time_t)spec->expires_s;
+	char text[sizeof "2026-01-01T00:00:00Z" + 8];
+	struct tm tm;
+
+	if (expires != 0 && gmtime_r(&expires, &tm) != NULL &&
+	    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm) != 0)
+		json_set(labels, LABEL_EXPIRES, json_str(text));
+	return labels;
 }
 
 /* Devices are named as the Container Device Interface does: "nvidia.com/gpu=0". The runtime of
@@ -249,7 +269,7 @@ int container_json(const struct broker *broker, const struct spec *spec, const c
 		json_set(health, "Test", one_text("NONE"));
 		json_set(all, "Healthcheck", health);
 	}
-	json_set(all, "Labels", docker_labels(broker, ROLE_SANDBOX, spec->id));
+	json_set(all, "Labels", container_labels(broker, spec));
 	json_set(all, "HostConfig", host);
 	*ret = all;
 	return 0;
