@@ -40,9 +40,9 @@ test('a container has no rights beyond its own files', async (t) => {
   assert.equal(Config.Labels['belljar.role'], 'sandbox');
   assert.match(Config.Labels['belljar.owner'], /^[0-9a-f]{16}$/);
   assert.ok(Date.parse(Config.Labels['belljar.expires']) > Date.now(), Config.Labels['belljar.expires']);
-  const command = 'id -u; id -un; grep -E "^(CapEff|CapBnd|NoNewPrivs|Seccomp):" /proc/self/status; ls /sys/class/net; touch /usr/x || echo read-only';
+  const command = 'id -u; id -un; grep -E "^(CapEff|CapBnd|NoNewPrivs|Seccomp):" /proc/self/status; ls /sys; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "; wc -c </proc/interrupts; getent hosts localhost sandbox | wc -l; grep -v 127.0.0.1 /etc/resolv.conf; ulimit -c; touch /usr/x || echo read-only';
   const { stdout } = structuredOf(await tools.run_command({ sandbox: id, command }));
-  assert.match(stdout, /^1000\ncoderunner\nCapEff:\t0+\nCapBnd:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2\nlo\nread-only\n$/);
+  assert.match(stdout, /^1000\ncoderunner\nCapEff:\t0+\nCapBnd:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2\nlo\n0\n2\n0\nread-only\n$/);
   await session.close();
 });
 

@@ -43,6 +43,8 @@ struct broker_options {
 	uint64_t gpus_max;
 	int instance_lock, instances; /* kept open; as in struct spawner_options */
 	bool (*is_alive)(void *ctx, const char *instance);
+	/* Whether the rows of sandboxes exist. */
+	bool (*has_database)(void *ctx);
 	int (*connect)(void *ctx, const char *instance, struct error *err);
 	void *ctx;
 };

@@ -45,7 +45,7 @@
 #define DOCKER_DEFAULT_OWN  "belljar-sandbox:latest" /* made by `make image` */
 #define DOCKER_DEFAULT_PULL "python:3"
 
-enum { PREPARED_NAME_SIZE = 96, STOP_MS = 10000 };
+enum { PREPARED_NAME_SIZE = 96, PREPARED_ARCHIVE_MAX = 16 * 1024 * 1024, STOP_MS = 10000 };
 
 struct buf;
 
@@ -61,8 +61,9 @@ struct broker {
 	struct docker_info info;
 	struct engine_report report;
 	char prefix[16]; /* of every path: "/v1.41" */
-	char agent[20];  /* a hash of the agent's program */
-	bool has_quota;  /* volumes can have a size */
+	char agent
+	        [20]; /* a hash of the agent's program and of the other files of prepared images */
+	bool has_quota; /* volumes can have a size */
 	struct list boxes, images, erases;
 	uint64_t last_preparation;
 	bool is_stopping;
@@ -172,6 +173,9 @@ void box_kill_all(struct broker *broker);
 
 void volumes_erase(struct broker *broker, const char *id, uint64_t number);
 void volumes_list(struct broker *broker, uint64_t number);
+typedef void volumes_known_fn(void *ctx, bool has_sandbox, const struct error *why);
+/* Whether the daemon has files of any sandbox of this state directory. */
+void volumes_have_sandbox(struct broker *broker, volumes_known_fn *done, void *ctx);
 
 /* --- leftovers.c --- */
 
