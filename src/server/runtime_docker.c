@@ -83,7 +83,7 @@ int runtime_start_broker(const struct options *options, struct runtime_base *bas
 		.instance_lock = base->lock,
 		.instances = base->servers,
 		.is_alive = runtime_is_alive,
-		.has_database = runtime_has_database,
+		.has_database = runtime_has_database(base),
 		.connect = runtime_connect_server,
 		.ctx = base,
 	};

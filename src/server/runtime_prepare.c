@@ -183,9 +183,8 @@ static bool has_sandboxes(const char *path)
 	return found;
 }
 
-bool runtime_has_database(void *ctx)
+bool runtime_has_database(const struct runtime_base *base)
 {
-	const struct runtime_base *base = ctx;
 	struct stat st;
 
 	return stat(base->database, &st) == 0 && st.st_size != 0;
@@ -194,7 +193,7 @@ bool runtime_has_database(void *ctx)
 /* The sweep removes every sandbox without a row, so a lost database would remove them all: refuse
  * to start instead. The database is looked for after the sandboxes, because another server may be
  * starting right now, and a server creates the database before its first sandbox. */
-static int check_database(struct runtime_base *base, struct error *err)
+static int check_database(const struct runtime_base *base, struct error *err)
 {
 	char sandboxes[PATH_MAX + 16];
 

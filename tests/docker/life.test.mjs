@@ -1,6 +1,7 @@
 // life.test.mjs - containers of a real daemon: how they are made, what stays of them, and what happens when
 // they are disturbed from outside. The tests change one daemon, so they run one after the other.
 import assert from 'node:assert/strict';
+import { renameSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { BELLJAR } from '../e2e/lib/programs.mjs';
 import { start as startRaw } from '../e2e/lib/raw.mjs';
@@ -93,6 +94,23 @@ test('files survive sleep, a killed server and the next one', async (t) => {
   await next.session.close();
   assert.deepEqual((await made(state)).containers, []);
   assert.deepEqual((await made(state)).volumes.filter((name) => name.includes(id)), []);
+});
+
+test('sandboxes are not removed if the database is lost', async (t) => {
+  const { state, tools, session } = await start(t);
+  await tools.create_sandbox({ name: 'kept' });
+  await tools.write_file({ sandbox: 'kept', path: 'a', content: 'still here' });
+  await session.close();
+  renameSync(`${state}/db`, `${state}/aside`);
+  const without = await start(t, { STATE_DIR: state });
+  refused(await without.tools.run_code({ code: '1' }), /there are sandboxes of this state directory in Docker, but the database that knows them is gone: put db\/belljar.db back/);
+  await without.session.close();
+  rmSync(`${state}/db`, { recursive: true });
+  renameSync(`${state}/aside`, `${state}/db`);
+  const again = await start(t, { STATE_DIR: state });
+  assert.equal(textOf(await again.tools.read_file({ sandbox: 'kept', path: 'a' })).trim(), 'still here');
+  await again.tools.delete_sandbox({ sandbox: 'kept' });
+  await again.session.close();
 });
 
 test('the next start removes what a killed server left, and nothing of another one', async (t) => {

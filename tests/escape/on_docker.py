@@ -56,7 +56,7 @@ def instances(pids, state):
                 with contextlib.suppress(OSError):
                     path = pathlib.Path(os.readlink(f"/proc/{pid}/fd/{entry}"))
                     if path.parent == pathlib.Path(state) / "servers":
-                        found.add(path.name)
+                        found.add(path.stem)
     return found
 
 

@@ -217,14 +217,13 @@ static void probe_quota(struct broker *broker)
 }
 
 /* The server erases the files of every sandbox without a row, so a lost database would remove them
- * all. The database is looked for once more after the volumes were listed: a server that starts at
- * the same time creates the database before its first sandbox. */
+ * all. */
 static void on_volumes_known(void *ctx, bool has_sandbox, const struct error *why)
 {
 	struct broker *broker = ctx;
 	struct error err;
 
-	if (why == NULL && has_sandbox && !broker->options->has_database(broker->options->ctx)) {
+	if (why == NULL && has_sandbox) {
 		(void)error_set(
 		        &err, ERR_INVALID,
 		        "there are sandboxes of this state directory in Docker, but the "
@@ -259,7 +258,7 @@ static void on_info(void *ctx, int status, const json_t *answer, const struct er
 	}
 	if (why != NULL)
 		fail_broker(broker, why);
-	else if (broker->options->has_database(broker->options->ctx))
+	else if (broker->options->has_database)
 		probe_quota(broker);
 	else
 		volumes_have_sandbox(broker, on_volumes_known, broker);

@@ -34,6 +34,7 @@ struct broker_options {
 	bool any_image;       /* a person at a terminal may pull any image */
 	const char *runtime;  /* OCI runtime; NULL: the daemon's default */
 	bool writable_root;
+	bool has_database; /* rows of sandboxes exist */
 	/* Host directories that sandboxes may be given: absolute, checked by shared_dir_check(). */
 	const char *const *mounts;
 	size_t mount_count;
@@ -43,8 +44,6 @@ struct broker_options {
 	uint64_t gpus_max;
 	int instance_lock, instances; /* kept open; as in struct spawner_options */
 	bool (*is_alive)(void *ctx, const char *instance);
-	/* Whether the rows of sandboxes exist. */
-	bool (*has_database)(void *ctx);
 	int (*connect)(void *ctx, const char *instance, struct error *err);
 	void *ctx;
 };

@@ -145,17 +145,19 @@ static const char *workspace_of(const json_t *volume)
 static void on_volumes(void *ctx, int status, const json_t *answer, const struct error *why)
 {
 	struct listing *listing = ctx;
+	const struct broker_options *options = listing->broker->options;
 	const json_t *volume;
 	size_t i, count = 0;
 
 	(void)status;
 	json_array_foreach (json_object_get(answer, "Volumes"), i, volume) {
 		struct engine_reply reply = { .kind = REPLY_LISTED, .number = listing->number };
-		const char *id = workspace_of(volume);
+		const char *id = workspace_of(volume), *instance;
 
 		if (id == NULL)
 			continue;
-		count++;
+		instance = json_text(json_object_get(volume, "Labels"), LABEL_INSTANCE);
+		count += instance == NULL || !options->is_alive(options->ctx, instance);
 		memcpy(reply.id, id, sizeof reply.id);
 		if (listing->known == NULL)
 			replies_add(&listing->broker->replies, &reply);
