@@ -216,29 +216,6 @@ static void probe_quota(struct broker *broker)
 	api_send(broker, "POST", volume, on_probe, broker, "/volumes/create");
 }
 
-/* The server erases the files of every sandbox without a row, so a lost database would remove them
- * all. */
-static void on_volumes_known(void *ctx, bool has_sandbox, const struct error *why)
-{
-	struct broker *broker = ctx;
-	struct error err;
-
-	if (why == NULL && has_sandbox) {
-		(void)error_set(
-		        &err, ERR_INVALID,
-		        "there are sandboxes of this state directory in Docker, but the "
-		        "database that knows them is gone: put db/belljar.db back; or remove "
-		        "docker-id, and start without them (their volumes, with the label " LABEL_STATE
-		        "=%s, stay in Docker)",
-		        broker->options->state);
-		why = &err;
-	}
-	if (why != NULL)
-		fail_broker(broker, why);
-	else
-		probe_quota(broker);
-}
-
 static void on_info(void *ctx, int status, const json_t *answer, const struct error *why)
 {
 	struct broker *broker = ctx;
@@ -258,10 +235,8 @@ static void on_info(void *ctx, int status, const json_t *answer, const struct er
 	}
 	if (why != NULL)
 		fail_broker(broker, why);
-	else if (broker->options->has_database)
-		probe_quota(broker);
 	else
-		volumes_have_sandbox(broker, on_volumes_known, broker);
+		probe_quota(broker);
 }
 
 static void on_version(void *ctx, int status, const json_t *answer, const struct error *why)

@@ -237,6 +237,16 @@ static void mask_paths(const struct broker *broker, const struct spec *spec, jso
 	json_set(host, "MaskedPaths", paths);
 }
 
+/* Places that programs expect to be writable besides the volumes. Their files are memory. */
+static json_t *tmpfs_json(void)
+{
+	json_t *places = json_obj();
+
+	json_set(places, "/run", json_str("rw,nosuid,nodev,noexec,size=1m,mode=1777"));
+	json_set(places, "/var/tmp", json_str("rw,nosuid,nodev,exec,size=64m,mode=1777"));
+	return places;
+}
+
 static json_t *host_config(const struct broker *broker, const struct spec *spec)
 {
 	json_t *host = container_limits_json(&spec->limits), *log = json_obj(),
@@ -275,6 +285,7 @@ static json_t *host_config(const struct broker *broker, const struct spec *spec)
 	add_ulimit(ulimits, "core", 1);
 	json_set(host, "Ulimits", ulimits);
 	json_set(host, "Mounts", mounts_json(broker, spec));
+	json_set(host, "Tmpfs", tmpfs_json());
 	json_set_text(host, "Runtime", broker->options->runtime);
 	return host;
 }

@@ -34,7 +34,6 @@ struct broker_options {
 	bool any_image;       /* a person at a terminal may pull any image */
 	const char *runtime;  /* OCI runtime; NULL: the daemon's default */
 	bool writable_root;
-	bool has_database; /* rows of sandboxes exist */
 	/* Host directories that sandboxes may be given: absolute, checked by shared_dir_check(). */
 	const char *const *mounts;
 	size_t mount_count;

@@ -173,9 +173,6 @@ void box_kill_all(struct broker *broker);
 
 void volumes_erase(struct broker *broker, const char *id, uint64_t number);
 void volumes_list(struct broker *broker, uint64_t number);
-typedef void volumes_known_fn(void *ctx, bool has_sandbox, const struct error *why);
-/* Whether the daemon has files of a sandbox of this state directory that no running server made. */
-void volumes_have_sandbox(struct broker *broker, volumes_known_fn *done, void *ctx);
 
 /* --- leftovers.c --- */
 

@@ -123,76 +123,45 @@ void volumes_erase(struct broker *broker, const char *id, uint64_t number)
 struct listing {
 	struct broker *broker;
 	uint64_t number;
-	volumes_known_fn *known; /* of volumes_have_sandbox(), with known_ctx; otherwise NULL */
-	void *known_ctx;
 };
 
-/* The id of the sandbox whose workspace a volume is, or NULL. */
-static const char *workspace_of(const json_t *volume)
-{
-	const char *id = json_text(json_object_get(volume, "Labels"), LABEL_SANDBOX);
-	const char *name = json_text(volume, "Name");
-	char workspace[DOCKER_NAME_SIZE];
-
-	if (id == NULL || name == NULL || !spec_is_id(id) ||
-	    strcmp(volume_name(id, 0, workspace), name) != 0)
-		return NULL;
-	return id;
-}
-
 /* The NULL that ends a list does not come if the list is incomplete: the server then removes
- * nothing. */
+ * nothing. Ids may occur several times, once for each volume. */
 static void on_volumes(void *ctx, int status, const json_t *answer, const struct error *why)
 {
 	struct listing *listing = ctx;
-	const struct broker_options *options = listing->broker->options;
 	const json_t *volume;
-	size_t i, count = 0;
+	size_t i;
 
 	(void)status;
 	json_array_foreach (json_object_get(answer, "Volumes"), i, volume) {
+		const char *id = json_text(json_object_get(volume, "Labels"), LABEL_SANDBOX);
+		const char *name = json_text(volume, "Name");
 		struct engine_reply reply = { .kind = REPLY_LISTED, .number = listing->number };
-		const char *id = workspace_of(volume), *instance;
+		char workspace[DOCKER_NAME_SIZE];
 
-		if (id == NULL)
+		if (id == NULL || name == NULL || !spec_is_id(id) ||
+		    strcmp(volume_name(id, 0, workspace), name) != 0)
 			continue;
-		instance = json_text(json_object_get(volume, "Labels"), LABEL_INSTANCE);
-		count += instance == NULL || !options->is_alive(options->ctx, instance);
 		memcpy(reply.id, id, sizeof reply.id);
-		if (listing->known == NULL)
-			replies_add(&listing->broker->replies, &reply);
+		replies_add(&listing->broker->replies, &reply);
 	}
-	if (listing->known != NULL)
-		listing->known(listing->known_ctx, count != 0, why);
-	else {
-		if (why == NULL)
-			replies_add(&listing->broker->replies,
-			            &(struct engine_reply){ .kind = REPLY_LISTED,
-			                                    .number = listing->number });
-		broker_flush(listing->broker);
-	}
+	if (why == NULL)
+		replies_add(
+		        &listing->broker->replies,
+		        &(struct engine_reply){ .kind = REPLY_LISTED, .number = listing->number });
+	broker_flush(listing->broker);
 	free(listing);
-}
-
-static void list_volumes(const struct listing *listing)
-{
-	struct broker *broker = listing->broker;
-	char *filter = mem_format("{\"label\":[\"" LABEL_STATE "=%s\"]}", broker->options->state);
-	char *encoded = api_encode(filter);
-	struct listing *copy = mem_new(sizeof *copy);
-
-	*copy = *listing;
-	api_send(broker, "GET", NULL, on_volumes, copy, "/volumes?filters=%s", encoded);
-	free(encoded);
-	free(filter);
 }
 
 void volumes_list(struct broker *broker, uint64_t number)
 {
-	list_volumes(&(struct listing){ .broker = broker, .number = number });
-}
+	struct listing *listing = mem_new(sizeof *listing);
+	char *filter = mem_format("{\"label\":[\"" LABEL_STATE "=%s\"]}", broker->options->state);
+	char *encoded = api_encode(filter);
 
-void volumes_have_sandbox(struct broker *broker, volumes_known_fn *done, void *ctx)
-{
-	list_volumes(&(struct listing){ .broker = broker, .known = done, .known_ctx = ctx });
+	*listing = (struct listing){ broker, number };
+	api_send(broker, "GET", NULL, on_volumes, listing, "/volumes?filters=%s", encoded);
+	free(encoded);
+	free(filter);
 }
