@@ -349,8 +349,9 @@ INSTALLED = bin/belljar share/man/man1/belljar.1 share/bash-completion/completio
 	share/zsh/site-functions/_belljar share/fish/vendor_completions.d/belljar.fish
 TARGET = $(DESTDIR)$(PREFIX)
 
+# IMAGE_OPTIONS are passed on to docker build, as "--build-arg BASE=debian:12-slim --network host".
 image: ## build the image belljar-sandbox for the docker engine
-	docker build --tag belljar-sandbox image
+	docker build --tag belljar-sandbox $(IMAGE_OPTIONS) image
 
 install: build/belljar $(GENERATED) ## install below PREFIX (/usr/local); honours DESTDIR
 	install -D -m 755 build/belljar "$(TARGET)/bin/belljar"

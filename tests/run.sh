@@ -24,7 +24,8 @@ set -eu
   }
   if [ "$(id -u)" -eq 0 ] || [ -n "${DOCKER_HOST:-}" ]; then
     add "e2e on docker" sh tests/docker/run.sh docker
-    add "containers of docker" sh tests/docker/run.sh docker tests/docker/life.test.mjs
+    add "containers of docker" sh tests/docker/run.sh docker tests/docker/life.test.mjs \
+      tests/docker/daemons.test.mjs
     [ -n "${DOCKER_HOST:-}" ] || add "e2e on podman" sh tests/docker/run.sh podman
   fi
   soak_suites

@@ -333,6 +333,10 @@ int spec_check(const struct spec *spec, struct error *err)
 		                 calls, SPEC_SYSCALLS_COUNT - 1);
 	if (check_bool(&spec->fresh, "fresh", err) < 0 || check_image(spec, err) < 0)
 		return -1;
+	if (spec->expires_s < 0)
+		return error_set(err, ERR_INVALID,
+		                 "'expires_s' is %" PRId64 "; it may be 0 or a time",
+		                 spec->expires_s);
 	return check_mounts(spec, err);
 }
 

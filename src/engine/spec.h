@@ -111,6 +111,10 @@ struct spec {
 	/* The image that the files of the root come from, as "python:3"; "": the engine's own
 	 * choice. Engines without images refuse any other. */
 	char image[SPEC_IMAGE_MAX + 1];
+	/* For marks that the operator can read where sandboxes are listed by other programs
+	 * (labels of containers). They decide about nothing. */
+	uint64_t owner;    /* a hash of the owner's name */
+	int64_t expires_s; /* when the lifetime is over, by the wall clock; 0: never */
 };
 
 /* The largest limits that spec_check() accepts. */

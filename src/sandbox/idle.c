@@ -24,9 +24,14 @@ static bool is_expired(const struct sandbox *sandbox, int64_t now_s)
 	       sandbox->row.created_s + (int64_t)sandbox->row.lifetime_s <= now_s;
 }
 
+int64_t sandbox_expiry_s(const struct sandbox_row *row)
+{
+	return row->lifetime_s != 0 ? row->created_s + (int64_t)row->lifetime_s : 0;
+}
+
 int64_t sandbox_expires_in_s(const struct sandbox *sandbox)
 {
-	int64_t left = sandbox->row.created_s + (int64_t)sandbox->row.lifetime_s - time(NULL);
+	int64_t left = sandbox_expiry_s(&sandbox->row) - time(NULL);
 
 	if (sandbox->row.lifetime_s == 0)
 		return -1;

@@ -106,6 +106,8 @@ int manager_stopping_error(struct error *err);
 void idle_start(struct manager *manager);
 void idle_check_soon(struct manager *manager); /* a sandbox became ready */
 void idle_stop(struct manager *manager);
+/* When the lifetime of the row's sandbox is over, by the wall clock; 0: never. */
+int64_t sandbox_expiry_s(const struct sandbox_row *row);
 
 /* --- quota.c: fail with ERR_LIMIT, naming the quota --- */
 

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
@@ -257,6 +258,11 @@ int sandbox_start(struct sandbox *sandbox, struct error *err)
 	struct spec spec = sandbox->row.spec;
 
 	spec.fresh = spec.fresh || sandbox->row.state == SANDBOX_CREATING;
+	/* The row of a prepared sandbox has no owner; its spec has the one it is prepared for. */
+	if (sandbox->row.owner[0] != '\0') {
+		spec.owner = hash_text(HASH_START, sandbox->row.owner);
+		spec.expires_s = sandbox_expiry_s(&sandbox->row);
+	}
 	sandbox->reason[0] = '\0';
 	sandbox->progress = (struct engine_progress){ .done = 0 };
 	if (engine->ops->start(engine, &spec, &engine_events, sandbox, &sandbox->box, err) < 0)

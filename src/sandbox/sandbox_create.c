@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "sandbox/internal.h"
 
@@ -66,6 +67,8 @@ static int make_row(struct manager *manager, const struct sandbox_options *optio
 		                     .lifetime_s = options->lifetime_s,
 		                     .network = options->network };
 	row->used_s = row->created_s;
+	row->spec.owner = hash_text(HASH_START, options->owner);
+	row->spec.expires_s = sandbox_expiry_s(row);
 	spec_new_id(row->spec.id);
 	row->spec.fresh = false;
 	copy_list(row->env, sizeof row->env, options->env);
@@ -99,8 +102,11 @@ static bool is_prepared(const struct manager *manager, const struct sandbox_row 
 	       (sandbox->phase == PHASE_STARTING || sandbox->phase == PHASE_HANDSHAKE ||
 	        sandbox->phase == PHASE_READY) &&
 	       spec_is_alike(&sandbox->row.spec, spec) &&
-	       sandbox->row.spec.syscalls == spec->syscalls && row->env[0] == '\0' &&
-	       sandbox->row.network == row->network && row->network_allow[0] == '\0';
+	       sandbox->row.spec.syscalls == spec->syscalls &&
+	       sandbox->row.spec.owner == spec->owner &&
+	       (sandbox->row.spec.expires_s != 0) == (spec->expires_s != 0) &&
+	       row->env[0] == '\0' && sandbox->row.network == row->network &&
+	       row->network_allow[0] == '\0';
 }
 
 void prepared_delete(struct manager *manager)

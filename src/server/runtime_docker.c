@@ -1,19 +1,60 @@
 #include "server/runtime_docker.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "engine/docker/docker.h"
 #include "engine/shared_dir.h"
+#include "sandbox/registry/instances.h"
 #include "server/doctor/doctor.h"
 #include "server/options/options.h"
+
+/* Whether another server of this state directory runs. */
+static bool has_other_server(const struct runtime_base *base)
+{
+	char path[PATH_MAX + 16], name[INSTANCE_LEN + 1];
+	const struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof path, "%s/servers", base->state);
+	dir = opendir(path);
+	while (!found && dir != NULL && (entry = readdir(dir)) != NULL) {
+		if (strcspn(entry->d_name, ".") != INSTANCE_LEN)
+			continue;
+		(void)snprintf(name, sizeof name, "%.*s", (int)INSTANCE_LEN, entry->d_name);
+		found = strcmp(name, base->instance) != 0 && instance_is_alive(base->servers, name);
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+	return found;
+}
+
+/* The sweep erases every sandbox without a row, so after the loss of the database it would erase
+ * them all. Under a new id the sandboxes in Docker are not found by the sweep. A server that is
+ * just starting has an id and no database yet. */
+static void retire_state_id(const struct runtime_base *base, const char *path)
+{
+	char lost[PATH_MAX + 32];
+
+	if (access(path, F_OK) < 0 || runtime_has_database(base) || has_other_server(base))
+		return;
+	(void)snprintf(lost, sizeof lost, "%s.lost", path);
+	if (rename(path, lost) == 0)
+		log_warning("'%s' is gone: the sandboxes that it knew stay in Docker, in volumes "
+		            "whose label belljar.state is in '%s'; put it back to use them again",
+		            base->database, lost);
+}
 
 /* A random id of the state directory, made by the first start: labels in Docker say with it whose a
  * container is, also if the directory is moved. */
@@ -25,6 +66,7 @@ static int read_state_id(const struct runtime_base *base, char out[SPEC_ID_LEN +
 	AUTO_FD int fd = -1;
 
 	(void)snprintf(path, sizeof path, "%s/docker-id", base->state);
+	retire_state_id(base, path);
 	spec_new_id(out);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd >= 0)

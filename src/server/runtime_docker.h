@@ -8,4 +8,7 @@ MUST_CHECK int runtime_start_broker(const struct options *options, struct runtim
 
 /* Callbacks of the spawner and the broker; ctx is the struct runtime_base. */
 bool runtime_is_alive(void *ctx, const char *instance);
+
+/* Whether the rows of sandboxes exist. The server creates them soon after its start. */
+bool runtime_has_database(const struct runtime_base *base);
 int runtime_connect_server(void *ctx, const char *instance, struct error *err);

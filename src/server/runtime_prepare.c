@@ -183,16 +183,22 @@ static bool has_sandboxes(const char *path)
 	return found;
 }
 
+bool runtime_has_database(const struct runtime_base *base)
+{
+	struct stat st;
+
+	return stat(base->database, &st) == 0 && st.st_size != 0;
+}
+
 /* The sweep removes every sandbox without a row, so a lost database would remove them all: refuse
  * to start instead. The database is looked for after the sandboxes, because another server may be
  * starting right now, and a server creates the database before its first sandbox. */
 static int check_database(const struct runtime_base *base, struct error *err)
 {
 	char sandboxes[PATH_MAX + 16];
-	struct stat st;
 
 	(void)snprintf(sandboxes, sizeof sandboxes, "%s/sandboxes", base->state);
-	if (!has_sandboxes(sandboxes) || (stat(base->database, &st) == 0 && st.st_size != 0))
+	if (!has_sandboxes(sandboxes) || runtime_has_database(base))
 		return 0;
 	return error_set(err, ERR_INVALID,
 	                 "there are sandboxes in '%s', but the database that knows them is gone: "

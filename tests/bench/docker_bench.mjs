@@ -12,15 +12,16 @@ const t = { after: (fn) => cleanups.push(fn) };
 
 const median = (times) => times.sort((a, b) => a - b)[times.length >> 1];
 
-async function measure(fn, runs = RUNS) {
-  const times = [];
-  await fn();
-  for (let i = 0; i < runs; i++) {
-    const began = performance.now();
-    await fn(i);
-    times.push(performance.now() - began);
-  }
-  return median(times);
+/** The medians of two acts that are done by turns, so that other load on the machine meets both. */
+async function measure(acts, runs = RUNS) {
+  const times = acts.map(() => []);
+  for (let i = -1; i < runs; i++)
+    for (const [k, act] of acts.entries()) {
+      const began = performance.now();
+      await act();
+      if (i >= 0) times[k].push(performance.now() - began);
+    }
+  return times.map(median);
 }
 
 function docker(...args) {
@@ -29,7 +30,7 @@ function docker(...args) {
   return stdout.trim();
 }
 
-function row(what, ours, theirs, beside) {
+function row(what, [ours, theirs], beside) {
   console.log(`${what.padEnd(34)} ${ours.toFixed(2).padStart(9)} ms  ${theirs.toFixed(1).padStart(8)} ms  ${(ours / theirs).toFixed(3).padStart(7)} x  ${beside}`);
 }
 
@@ -39,13 +40,18 @@ const sandbox = structuredOf(await tools.create_sandbox({ name: 'bench' })).id;
 const other = docker('run', '-d', '--network', 'none', '--cap-drop', 'ALL', image, 'sleep', '100000');
 
 console.log(`the docker engine, medians of ${RUNS}`);
-row('run_command true', await measure(() => tools.run_command({ sandbox, command: 'true' })), await measure(() => docker('exec', other, 'true')), 'docker exec true');
-row('run_code print(1)', await measure(() => tools.run_code({ sandbox, code: 'print(1)' })), await measure(() => docker('exec', other, 'python3', '-c', 'print(1)')), 'docker exec python3 -c');
+row('run_command true', await measure([() => tools.run_command({ sandbox, command: 'true' }), () => docker('exec', other, 'true')]), 'docker exec true');
+row('run_code print(1)', await measure([() => tools.run_code({ sandbox, code: 'print(1)' }), () => docker('exec', other, 'python3', '-c', 'print(1)')]), 'docker exec python3 -c');
 const made = [];
 row(
   'create_sandbox',
-  await measure(async () => made.push(structuredOf(await tools.create_sandbox({ memory_mb: 64 })).id), 10),
-  await measure(() => made.push(docker('run', '-d', '--network', 'none', image, 'sleep', '100000')), 10),
+  await measure(
+    [
+      async () => made.push(structuredOf(await tools.create_sandbox({ memory_mb: 64 })).id),
+      () => made.push(docker('run', '-d', '--network', 'none', image, 'sleep', '100000')),
+    ],
+    10,
+  ),
   'docker run -d',
 );
 for (const id of made) await (id.startsWith('sb_') ? tools.delete_sandbox({ sandbox: id }) : docker('rm', '-f', id));

@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const socketPath = (process.env.DOCKER_HOST ?? '').replace(/^unix:\/\//, '');
+const usual = (process.env.DOCKER_HOST ?? '').replace(/^unix:\/\//, '');
 
 /** One call: the decoded answer, with its status as `status` if it is an object. */
-export function docker(method, path, { body, type = 'application/json', headers = {} } = {}) {
+export function docker(method, path, { body, type = 'application/json', headers = {}, socketPath = usual } = {}) {
   return new Promise((resolve, reject) => {
     const bytes = body === undefined || Buffer.isBuffer(body) ? body : JSON.stringify(body);
     const req = request({ socketPath, method, path: `/v1.41${path}`, headers: { ...(bytes ? { 'Content-Type': type, 'Content-Length': Buffer.byteLength(bytes) } : {}), ...headers } }, (res) => {

@@ -1,11 +1,15 @@
 // life.test.mjs - containers of a real daemon: how they are made, what stays of them, and what happens when
 // they are disturbed from outside. The tests change one daemon, so they run one after the other.
 import assert from 'node:assert/strict';
+import { renameSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { BELLJAR } from '../e2e/lib/programs.mjs';
 import { start as startRaw } from '../e2e/lib/raw.mjs';
-import { open, refused, stateDir, structuredOf, textOf, toolsOf } from '../e2e/lib/sandboxed.mjs';
+import { open, refused, sleep, stateDir, structuredOf, textOf, toolsOf } from '../e2e/lib/sandboxed.mjs';
 import { docker, inspect, made, restartDaemon, until } from './docker_api.mjs';
+
+/** Where the volumes of every sandbox are mounted. */
+const PLACES = ['/app', '/artifacts', '/home/coderunner', '/tmp', '/workspace'];
 
 const isPrivate = { skip: process.env.E2E_DOCKER_DIR === undefined ? 'the daemon of DOCKER_HOST is not restarted' : false };
 
@@ -32,12 +36,32 @@ test('a container has no rights beyond its own files', async (t) => {
   assert.equal(HostConfig.Memory, 128 * 2 ** 20);
   assert.equal(HostConfig.MemorySwap, 128 * 2 ** 20);
   assert.equal(HostConfig.PidsLimit, 77);
-  assert.deepEqual(Mounts.map((m) => [m.Type, m.Destination]).sort(), [['volume', '/home/coderunner'], ['volume', '/tmp'], ['volume', '/workspace']]);
+  assert.deepEqual(Mounts.map((m) => [m.Type, m.Destination]).sort(), PLACES.map((place) => ['volume', place]));
   assert.equal(Config.Labels['belljar.sandbox'], id);
   assert.equal(Config.Labels['belljar.role'], 'sandbox');
-  const command = 'id -u; id -un; grep -E "^(CapEff|CapBnd|NoNewPrivs|Seccomp):" /proc/self/status; ls /sys/class/net; touch /usr/x || echo read-only';
+  assert.match(Config.Labels['belljar.owner'], /^[0-9a-f]{16}$/);
+  assert.ok(Date.parse(Config.Labels['belljar.expires']) > Date.now(), Config.Labels['belljar.expires']);
+  const command = 'id -u; id -un; grep -E "^(CapEff|CapBnd|NoNewPrivs|Seccomp):" /proc/self/status; ls /sys; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "; wc -c </proc/interrupts; getent hosts localhost sandbox | wc -l; grep -v 127.0.0.1 /etc/resolv.conf; ulimit -c; touch /run/x /var/tmp/x; touch /usr/x || echo read-only';
   const { stdout } = structuredOf(await tools.run_command({ sandbox: id, command }));
-  assert.match(stdout, /^1000\ncoderunner\nCapEff:\t0+\nCapBnd:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2\nlo\nread-only\n$/);
+  assert.match(stdout, /^1000\ncoderunner\nCapEff:\t0+\nCapBnd:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2\nlo\n0\n2\n0\nread-only\n$/);
+  await session.close();
+});
+
+test('labels tell the owner and when the lifetime is over, also of a sandbox that was prepared', async (t) => {
+  const { tools, session } = await start(t);
+  await sleep(2000); // the server has prepared a sandbox by now, or is about to
+  const first = structuredOf(await tools.create_sandbox({ name: 'first' })).id;
+  const began = Date.now();
+  const second = structuredOf(await tools.create_sandbox({ name: 'second', lifetime_s: 3600 })).id;
+  const labels = async (id) => (await inspect(id)).Config.Labels;
+  const [one, two] = [await labels(first), await labels(second)];
+  assert.match(one['belljar.owner'], /^[0-9a-f]{16}$/);
+  assert.equal(two['belljar.owner'], one['belljar.owner']);
+  const expires = Date.parse(two['belljar.expires']);
+  assert.ok(expires >= began + 3599_000 && expires <= Date.now() + 3601_000, two['belljar.expires']);
+  const volume = (await docker('GET', `/volumes/belljar-${second}-workspace`)).json.Labels;
+  assert.equal(volume['belljar.owner'], one['belljar.owner']);
+  assert.equal(volume['belljar.sandbox'], second);
   await session.close();
 });
 
@@ -55,21 +79,39 @@ test('the report names the layers of the daemon', async (t) => {
 test('files survive sleep, a killed server and the next one', async (t) => {
   const { state, tools, session } = await start(t, { IDLE: 1 });
   const { id } = structuredOf(await tools.create_sandbox({ name: 'kept' }));
-  await tools.run_command({ sandbox: 'kept', command: 'echo one > a; echo two > ~/b; echo three > /tmp/c' });
+  await tools.run_command({ sandbox: 'kept', command: 'echo one > a; echo two > ~/b; echo three > /tmp/c; echo four > /app/d; echo five > /artifacts/e' });
   await until(async () => (await made(state)).containers.length === 0, 'the sandbox sleeps');
-  assert.equal((await made(state)).volumes.length, 3);
-  const read = async (with_) => structuredOf(await with_.run_command({ sandbox: 'kept', command: 'cat a ~/b /tmp/c' })).stdout;
-  assert.equal(await read(tools), 'one\ntwo\nthree\n');
+  assert.equal((await made(state)).volumes.length, PLACES.length);
+  const read = async (with_) => structuredOf(await with_.run_command({ sandbox: 'kept', command: 'cat a ~/b /tmp/c /app/d /artifacts/e' })).stdout;
+  assert.equal(await read(tools), 'one\ntwo\nthree\nfour\nfive\n');
   process.kill(session.transport.pid, 'SIGKILL');
   await session.close().catch(() => {});
   const next = await start(t, { STATE_DIR: state });
-  assert.equal(await read(next.tools), 'one\ntwo\nthree\n');
+  assert.equal(await read(next.tools), 'one\ntwo\nthree\nfour\nfive\n');
   await next.tools.reset_sandbox({ sandbox: 'kept' });
   assert.equal(structuredOf(await next.tools.run_command({ sandbox: 'kept', command: 'ls -A' })).stdout, '');
   await next.tools.delete_sandbox({ sandbox: 'kept' });
   await next.session.close();
   assert.deepEqual((await made(state)).containers, []);
   assert.deepEqual((await made(state)).volumes.filter((name) => name.includes(id)), []);
+});
+
+test('sandboxes are not removed if the database is lost, and are there again with it', async (t) => {
+  const { state, tools, session } = await start(t);
+  await tools.create_sandbox({ name: 'kept' });
+  await tools.write_file({ sandbox: 'kept', path: 'a', content: 'still here' });
+  await session.close();
+  renameSync(`${state}/db`, `${state}/aside`);
+  const without = await start(t, { STATE_DIR: state });
+  structuredOf(await without.tools.run_code({ code: '1' }));
+  refused(await without.tools.read_file({ sandbox: 'kept', path: 'a' }), /there is no sandbox/);
+  await without.session.close();
+  rmSync(`${state}/db`, { recursive: true });
+  renameSync(`${state}/aside`, `${state}/db`);
+  const again = await start(t, { STATE_DIR: state });
+  assert.equal(textOf(await again.tools.read_file({ sandbox: 'kept', path: 'a' })).trim(), 'still here');
+  await again.tools.delete_sandbox({ sandbox: 'kept' });
+  await again.session.close();
 });
 
 test('the next start removes what a killed server left, and nothing of another one', async (t) => {

@@ -2,6 +2,7 @@
 # run.sh docker|podman [FILE...] - runs tests on the docker engine: those of tests/e2e that apply to every
 # engine, and those of tests/docker; or the named files. Prints TAP. life.test.mjs kills and restarts the
 # daemon, so it needs one that no other test uses.
+# run.sh escape [OPTION...] - attacks containers from inside: tests/escape/run.py in mode D.
 #
 # Without DOCKER_HOST a private daemon is started, which takes root. The differences between the engines
 # are marked in the tests with notOn(), which names the reason.
@@ -14,11 +15,17 @@ if [ -z "${DOCKER_HOST:-}" ]; then
   command -v dockerd podman mmdebstrap curl >/dev/null
   make_image
   trap 'stop_daemon' EXIT
-  "start_$which"
+  case $which in podman) start_podman ;; *) start_docker ;; esac
   export E2E_DOCKER_DIR="$docker_dir"
 fi
 image=localhost/belljar-test:latest
 import_image "$image"
+
+if [ "$which" = escape ]; then
+  # Not with exec: the daemon is stopped afterwards.
+  ESCAPE_IMAGE=$image python3 tests/escape/run.py --mode D "$@"
+  exit
+fi
 
 node=tests/e2e/node_modules/node/bin/node
 [ -x "$node" ] || node=node
@@ -27,7 +34,7 @@ if [ $# -eq 0 ]; then
   for name in $(cat "tests/docker/shared-$which.txt"); do
     set -- "$@" "tests/e2e/$name.test.mjs"
   done
-  [ "$which" = podman ] || set -- "$@" tests/docker/faults.test.mjs
+  [ "$which" = podman ] || set -- "$@" tests/docker/faults.test.mjs tests/docker/registry.test.mjs
 fi
 E2E_BELLJAR_ENGINE=docker E2E_BELLJAR_IMAGE="$image" BELLJAR="${BELLJAR:-$PWD/build/belljar}" \
   "$node" --test --test-concurrency=3 --test-reporter=tap "$@"

@@ -1,7 +1,6 @@
 // Files that a run has created or changed are listed in its answer.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { notOn } from './lib/programs.mjs';
 import { allTextOf, sandboxed, structuredOf } from './lib/sandboxed.mjs';
 
 const { run_code, run_command, write_file } = sandboxed();
@@ -29,7 +28,7 @@ test('a run that changes nothing names no files, also right after another one', 
 
 for (const language of ['python', 'javascript'])
   for (const session of [undefined, `${language}-files`])
-    test(`${language} ${session ? 'in a session' : 'without a session'} names the files that it wrote`, language === 'javascript' ? notOn('docker', 'the image has no Node') : {}, async () => {
+    test(`${language} ${session ? 'in a session' : 'without a session'} names the files that it wrote`, async () => {
       const name = `${language}-${session}.txt`;
       const code = language === 'python' ? `open('${name}', 'w').write('x'); None` : `require('fs').writeFileSync('${name}', 'x')`;
       assert.deepEqual(structuredOf(await run_code({ code, language, session })).files, below(name));

@@ -59,7 +59,7 @@ def namespaces(box):
     sleeper = box.start("sh", "-c", "echo started; exec sleep 300")
     box.wait_for(sleeper, "started")
     agent = box.processes(sleeper)[0]
-    for kind in NAMESPACES:
+    for kind in NAMESPACES if box.mode != "D" else []:  # a container is in the host's user namespace
         assert try_namespace_unfiltered(agent, kind) == 28, f"ENOSPC for a namespace: {kind}"
     for status in live_statuses(box.processes(sleeper)):
         assert status["Seccomp"] == "2" and status["NoNewPrivs"] == "1", status
@@ -275,6 +275,8 @@ def sweep(box):
                 reached.add(name)
                 right = seen != ("errno", EPERM) or name in EPERM_ANYWAY + BY_ARGUMENTS
                 right = right and seen != ("signal", SIGSYS)
+                # Docker's own filter refuses more.
+                right = right or (box.mode == "D" and seen == ("errno", EPERM))
             if not right:
                 wrong.append((name, line))
         assert not wrong, (which, wrong)
@@ -294,7 +296,7 @@ def personality(box):
                   "0x100400000", "1", "6", "0x4000008", "0xfffffffe")}
         if name != "debug":
             table["personality:0x40000"] = EPERM
-        else:
+        elif box.mode != "D":  # Docker's own filter refuses it
             allowed = [*allowed, "personality:0x40000"]
         expect(box, table, options=profile(name))
         found = calls.make(box, allowed, options=profile(name))

@@ -83,6 +83,8 @@ def namespaces_differ(box):
     first, second = neighbour(box, ""), neighbour(box, "")
     one, two = box.processes(first)[0], box.processes(second)[0]
     for name in ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts"):
+        if box.mode == "D" and name in ("cgroup", "user"):
+            continue  # the daemon decides about both, and doctor reports the second
         links = {os.readlink(f"/proc/{pid}/ns/{name}") for pid in (one, two, "self")}
         assert len(links) == 3, (name, links)
 

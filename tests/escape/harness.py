@@ -21,6 +21,8 @@ import pathlib
 import subprocess
 import time
 
+import on_docker
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
@@ -35,8 +37,6 @@ MODES = {
 SUBORDINATE_FIRST = 700000
 SUBORDINATE_COUNT = 65536
 
-DOCKER = set()
-
 TESTS = []
 NOT_TESTED = []
 
@@ -48,8 +48,8 @@ if SLOWER != 1:
 
 
 def applies(test, mode):
-    """Whether a test is for the mode. The docker engine has those of root's that are in DOCKER."""
-    return mode in test["modes"] or (mode == "D" and (not DOCKER or test["number"] in DOCKER))
+    """Whether a test is for the mode."""
+    return on_docker.why_not(test) is None if mode == "D" else mode in test["modes"]
 
 
 def not_tested(number, why):
@@ -161,6 +161,10 @@ class Box:
         """Host pids of the processes in the sandbox of a started belljar, the agent first. A spare
         sandbox does not count: it has no program below a keeper."""
         found = []
+        if self.mode == "D":
+            agents = on_docker.agents([process.pid, *descendants(process.pid)], self.state)
+            return [pid for agent in agents if any(map(children, children(agent)))
+                    for pid in [agent, *descendants(agent)]]
         for spawner in children(process.pid):
             for agent in children(spawner):
                 if in_other_pid_namespace(agent) and any(map(children, children(agent))):
@@ -248,7 +252,7 @@ def adopt_orphans():
 
 
 class Leftovers:
-    """Finds what belljar left behind: processes, mounts, cgroups, loop devices."""
+    """Finds what belljar left behind: processes, mounts, cgroups, loop devices, containers."""
 
     def __init__(self, box):
         # The names of belljar's cgroups contain an identifier of the state directory.
@@ -277,7 +281,9 @@ class Leftovers:
             with contextlib.suppress(OSError):
                 if backing.read_text().startswith(self.directory):
                     loops.add(str(backing))
-        return dict(groups=groups, processes=processes, mounts=mounts, loops=loops)
+        containers = {container["Names"][0] for container in on_docker.of_state("containers", self.box.state)} \
+            if self.box.mode == "D" else set()
+        return dict(groups=groups, processes=processes, mounts=mounts, loops=loops, containers=containers)
 
     def check(self, timeout=60):
         """Checks that nothing new is there. Killed processes may take a moment to exit."""

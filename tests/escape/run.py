@@ -20,6 +20,7 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402
+import on_docker  # noqa: E402
 
 HERE = harness.HERE
 
@@ -141,8 +142,12 @@ def print_table(options, results):
         row = ""
         for mode in modes:
             key = f"{test['number']} {mode} {test['what']}"
-            row += f"{'-' if mode not in test['modes'] else 'ok' if passed.get(key) else 'FAILED':>8}"
+            row += f"{'-' if not harness.applies(test, mode) else 'ok' if passed.get(key) else 'FAILED':>8}"
         print(f"# {test['number']:8}{test['what'][:62]:64}{row}")
+    if "D" in modes:
+        for test in selected_tests(options):
+            if why := on_docker.why_not(test):
+                print(f"# {test['number']:8}not on docker: {test['what'][:60]}: {why}")
     only = [word for word in options.only.split(",") if word]
     for number, why in sorted(harness.NOT_TESTED):
         if is_selected(dict(number=number), only) and options.exhaustion != "only":
@@ -187,7 +192,7 @@ def main():
     for mode in options.mode if options.exhaustion != "without" else "":
         statuses += run_together(options, mode, ["--alone"], results)
     failed = sum(line.startswith("not") for line in results)
-    print(f"1..{sum(len([m for m in options.mode if m in t['modes']]) for t in selected_tests(options))}")
+    print(f"1..{sum(len([m for m in options.mode if harness.applies(t, m)]) for t in selected_tests(options))}")
     print_table(options, results)
     print(f"# {len(results) - failed} passed, {failed} failed; '-': the test does not apply to that mode")
     sys.exit(1 if failed or any(statuses) else 0)

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -264,15 +265,21 @@ static void on_version(void *ctx, int status, const json_t *answer, const struct
 	api_send(broker, "GET", NULL, on_info, broker, "/info");
 }
 
-/* Names the agent's program, so that a prepared image with another one is not used. */
-static void hash_agent(char out[20])
+/* Names the agent's program and the files that are added to every image, so that a prepared image
+ * with others is not used. */
+static int hash_agent(char out[20], struct error *err)
 {
-	struct view agent = agent_image(AGENT_IN_SANDBOX);
+	const struct view none = { "", 0 };
+	AUTO_BUF struct buf archive = { 0 };
 	uint64_t hash = HASH_START;
 
-	for (size_t i = 0; i < agent.len; i++)
-		hash = (hash ^ (unsigned char)agent.ptr[i]) * HASH_PRIME;
+	buf_init(&archive, PREPARED_ARCHIVE_MAX);
+	if (prepare_archive(agent_image(AGENT_IN_SANDBOX), none, none, &archive, err) < 0)
+		return -1;
+	for (size_t i = 0; i < archive.len; i++)
+		hash = (hash ^ (unsigned char)archive.ptr[i]) * HASH_PRIME;
 	(void)snprintf(out, 20, "%016" PRIx64, hash);
+	return 0;
 }
 
 /* The right to use the daemon's socket comes from the user and the groups, not from a capability.
@@ -337,8 +344,8 @@ static NORETURN void run_broker(const struct broker_options *options, int socket
 	list_init(&broker->images);
 	list_init(&broker->erases);
 	fill_address(broker, options->daemon);
-	hash_agent(broker->agent);
-	if (set_up_process(options, socket, &err) < 0 || loop_new(&broker->loop, &err) < 0 ||
+	if (hash_agent(broker->agent, &err) < 0 || set_up_process(options, socket, &err) < 0 ||
+	    loop_new(&broker->loop, &err) < 0 ||
 	    http_new(broker->loop, &broker->address, &broker->http, &err) < 0) {
 		replies_add_failure(&broker->replies, REPLY_READY, 0, &err);
 		(void)replies_flush(&broker->replies, socket);

@@ -2,14 +2,21 @@
  *
  * Everything that decides about rights is written here and comes from no request: no capability, no
  * new privileges, no network, a read-only root, one user. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/num.h"
 #include "engine/docker/internal.h"
 #include "engine/native/cdi/cdi.h"
+#include "engine/root_files.h"
 
-enum { AGENT_FILES = 16384, PROCESSES = 16384 };
+#define HOST_NAME "sandbox"
+
+enum { AGENT_FILES = 16384, PROCESSES = 16384, MASKS_MAX = 4096 };
 
 const struct docker_volume docker_volumes[VOLUME_COUNT] = {
 	{ "workspace", SPEC_WORKSPACE },
@@ -31,14 +38,17 @@ const char *volume_name(const char *id, size_t i, char out[DOCKER_NAME_SIZE])
 	return out;
 }
 
-json_t *docker_labels(const struct broker *broker, const char *role, const char *id)
+json_t *docker_labels(const struct broker *broker, const char *role, const struct spec *spec)
 {
 	json_t *labels = json_obj();
 
 	json_set(labels, LABEL_STATE, json_str(broker->options->state));
 	json_set(labels, LABEL_INSTANCE, json_str(broker->options->instance));
 	json_set(labels, LABEL_ROLE, json_str(role));
-	json_set_text(labels, LABEL_SANDBOX, id);
+	if (spec != NULL) {
+		json_set(labels, LABEL_SANDBOX, json_str(spec->id));
+		json_set(labels, LABEL_OWNER, json_format("%016" PRIx64, spec->owner));
+	}
 	return labels;
 }
 
@@ -48,7 +58,7 @@ json_t *volume_json(const struct broker *broker, const struct spec *spec, size_t
 	char name[DOCKER_NAME_SIZE];
 
 	json_set(volume, "Name", json_str(volume_name(spec->id, i, name)));
-	json_set(volume, "Labels", docker_labels(broker, ROLE_VOLUME, spec->id));
+	json_set(volume, "Labels", docker_labels(broker, ROLE_VOLUME, spec));
 	if (broker->has_quota) {
 		options = json_obj();
 		json_set(options, "size",
@@ -145,6 +155,21 @@ static json_t *mounts_json(const struct broker *broker, const struct spec *spec)
 	return mounts;
 }
 
+/* The lifetime of a sandbox may change while it sleeps, so only its container is labelled with the
+ * end of it: the labels of volumes stay as they were made. */
+static json_t *container_labels(const struct broker *broker, const struct spec *spec)
+{
+	json_t *labels = docker_labels(broker, ROLE_SANDBOX, spec);
+	time_t expires = (time_t)spec->expires_s;
+	char text[sizeof "2026-01-01T00:00:00Z" + 8];
+	struct tm tm;
+
+	if (expires != 0 && gmtime_r(&expires, &tm) != NULL &&
+	    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm) != 0)
+		json_set(labels, LABEL_EXPIRES, json_str(text));
+	return labels;
+}
+
 /* Devices are named as the Container Device Interface does: "nvidia.com/gpu=0". The runtime of
  * NVIDIA takes the part behind the "=". */
 static int add_gpus(const struct broker *broker, const struct spec *spec, json_t *host,
@@ -183,18 +208,63 @@ static int add_gpus(const struct broker *broker, const struct spec *spec, json_t
 	return 0;
 }
 
+/* Replaces the daemon's list of masked paths. /sys tells of the machine's devices and mounts; the
+ * libraries of graphics processors look for their devices there. Podman takes the paths as an
+ * option, in addition to its own list. */
+static void mask_paths(const struct broker *broker, const struct spec *spec, json_t *host,
+                       json_t *security)
+{
+	static const char *const masked[] = {
+#define X(name) "/proc/" name,
+		ROOT_MASKED_PROC(X)
+#undef X
+		        "/sys/firmware",
+		"/sys/devices/virtual/powercap",
+		"/sys",
+	};
+	size_t count = ARRAY_LEN(masked) - (spec->gpus != 0 ? 1 : 0);
+	AUTO_BUF struct buf option = { 0 };
+	json_t *paths = json_list();
+	struct error err;
+
+	buf_init(&option, MASKS_MAX);
+	for (size_t i = 0; i < count; i++) {
+		json_push(paths, json_str(masked[i]));
+		(void)!buf_printf(&option, &err, "%s%s", i == 0 ? "mask=" : ":", masked[i]);
+	}
+	if (broker->version.is_podman)
+		json_push(security, json_str(buf_text(&option)));
+	json_set(host, "MaskedPaths", paths);
+}
+
+/* Places that programs expect to be writable besides the volumes. Their files are memory. */
+static json_t *tmpfs_json(void)
+{
+	json_t *places = json_obj();
+
+	json_set(places, "/run", json_str("rw,nosuid,nodev,noexec,size=1m,mode=1777"));
+	json_set(places, "/var/tmp", json_str("rw,nosuid,nodev,exec,size=64m,mode=1777"));
+	return places;
+}
+
 static json_t *host_config(const struct broker *broker, const struct spec *spec)
 {
 	json_t *host = container_limits_json(&spec->limits), *log = json_obj(),
 	       *restart = json_obj();
-	json_t *ulimits = json_list();
+	json_t *ulimits = json_list(), *security = one_text("no-new-privileges");
 
 	json_set(host, "CapDrop", one_text("ALL"));
-	json_set(host, "SecurityOpt", one_text("no-new-privileges"));
+	mask_paths(broker, spec, host, security);
+	json_set(host, "SecurityOpt", security);
 	json_set(host, "Privileged", json_false());
 	if (!broker->options->writable_root)
 		json_set(host, "ReadonlyRootfs", json_true());
+	/* "NetworkDisabled" would leave the container without the addresses of localhost in
+	 * /etc/hosts. Without "Dns" and "DnsSearch" /etc/resolv.conf would be the host's. */
 	json_set(host, "NetworkMode", json_str("none"));
+	json_set(host, "Dns", one_text("127.0.0.1"));
+	json_set(host, "DnsSearch", one_text("."));
+	json_set(host, "ExtraHosts", one_text(HOST_NAME ":127.0.0.1"));
 	json_set(host, "IpcMode", json_str("private"));
 	if (broker->info.cgroups == 2)
 		json_set(host, "CgroupnsMode", json_str("private"));
@@ -210,9 +280,12 @@ static json_t *host_config(const struct broker *broker, const struct spec *spec)
 		add_ulimit(ulimits, "nproc", num_max(spec->limits.pids, PROCESSES));
 	}
 	add_ulimit(ulimits, "fsize", spec->limits.file_size);
-	add_ulimit(ulimits, "core", 0);
+	/* With 0 the kernel would still start a program that core_pattern names; with 1 it does
+	 * not. */
+	add_ulimit(ulimits, "core", 1);
 	json_set(host, "Ulimits", ulimits);
 	json_set(host, "Mounts", mounts_json(broker, spec));
+	json_set(host, "Tmpfs", tmpfs_json());
 	json_set_text(host, "Runtime", broker->options->runtime);
 	return host;
 }
@@ -221,8 +294,8 @@ int container_json(const struct broker *broker, const struct spec *spec, const c
                    json_t **ret, struct error *err)
 {
 	json_t *host = host_config(broker, spec), *all, *command = json_list(), *health;
-	static const char *const attached[] = { "OpenStdin",    "StdinOnce",    "AttachStdin",
-		                                "AttachStdout", "AttachStderr", "NetworkDisabled" };
+	static const char *const attached[] = { "OpenStdin", "StdinOnce", "AttachStdin",
+		                                "AttachStdout", "AttachStderr" };
 
 	if (add_gpus(broker, spec, host, err) < 0) {
 		json_decref(host);
@@ -231,7 +304,7 @@ int container_json(const struct broker *broker, const struct spec *spec, const c
 	}
 	all = json_obj();
 	json_set(all, "Image", json_str(image));
-	json_set(all, "Hostname", json_str("sandbox"));
+	json_set(all, "Hostname", json_str(HOST_NAME));
 	json_set(all, "User", json_format("%d:%d", SPEC_UID, SPEC_GID));
 	json_set(all, "WorkingDir", json_str(SPEC_WORKSPACE));
 	json_set(all, "Entrypoint", one_text(DOCKER_AGENT_PATH));
@@ -249,7 +322,7 @@ int container_json(const struct broker *broker, const struct spec *spec, const c
 		json_set(health, "Test", one_text("NONE"));
 		json_set(all, "Healthcheck", health);
 	}
-	json_set(all, "Labels", docker_labels(broker, ROLE_SANDBOX, spec->id));
+	json_set(all, "Labels", container_labels(broker, spec));
 	json_set(all, "HostConfig", host);
 	*ret = all;
 	return 0;

@@ -208,6 +208,8 @@ static void explain_pull(const struct image *image, int status, const char *text
 		{ "connection refused", "Docker cannot reach the registry: see its network" },
 		{ "i/o timeout", "Docker cannot reach the registry: see its network" },
 		{ "network is unreachable", "Docker has no network: load the image by hand" },
+		{ "no basic auth credentials",
+		  "the registry wants a login: run 'docker login' for it" },
 		{ "unauthorized", "the registry wants a login: run 'docker login' for it" },
 		{ "denied", "the registry wants a login, or has no such image: check the name, or "
 		            "run 'docker login' for it" },

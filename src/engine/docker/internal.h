@@ -35,6 +35,8 @@
 #define LABEL_STATE         "belljar.state"    /* the state directory it belongs to */
 #define LABEL_INSTANCE      "belljar.instance" /* the server that made it */
 #define LABEL_SANDBOX       "belljar.sandbox"  /* the id */
+#define LABEL_OWNER         "belljar.owner"    /* a hash of the owner's name, 16 digits */
+#define LABEL_EXPIRES       "belljar.expires"  /* when the lifetime is over, in UTC */
 #define LABEL_ROLE          "belljar.role"
 #define LABEL_AGENT         "belljar.agent" /* which agent a prepared image has */
 #define ROLE_SANDBOX        "sandbox"
@@ -43,7 +45,7 @@
 #define DOCKER_DEFAULT_OWN  "belljar-sandbox:latest" /* made by `make image` */
 #define DOCKER_DEFAULT_PULL "python:3"
 
-enum { PREPARED_NAME_SIZE = 96, STOP_MS = 10000 };
+enum { PREPARED_NAME_SIZE = 96, PREPARED_ARCHIVE_MAX = 16 * 1024 * 1024, STOP_MS = 10000 };
 
 struct buf;
 
@@ -59,8 +61,9 @@ struct broker {
 	struct docker_info info;
 	struct engine_report report;
 	char prefix[16]; /* of every path: "/v1.41" */
-	char agent[20];  /* a hash of the agent's program */
-	bool has_quota;  /* volumes can have a size */
+	char agent
+	        [20]; /* a hash of the agent's program and of the other files of prepared images */
+	bool has_quota; /* volumes can have a size */
 	struct list boxes, images, erases;
 	uint64_t last_preparation;
 	bool is_stopping;
@@ -112,7 +115,8 @@ extern const struct docker_volume {
 enum { DOCKER_NAME_SIZE = SPEC_ID_LEN + 40 };
 const char *container_name(const char *id, char out[DOCKER_NAME_SIZE]);
 const char *volume_name(const char *id, size_t i, char out[DOCKER_NAME_SIZE]);
-json_t *docker_labels(const struct broker *broker, const char *role, const char *id);
+json_t *docker_labels(const struct broker *broker, const char *role,
+                      const struct spec *spec); /* spec NULL: of no sandbox */
 json_t *volume_json(const struct broker *broker, const struct spec *spec, size_t i);
 /* Fails if the daemon has no device that the spec asks for. */
 MUST_CHECK int container_json(const struct broker *broker, const struct spec *spec,

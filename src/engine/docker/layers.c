@@ -105,7 +105,8 @@ static void fill_limits(const struct broker *broker, struct engine_report *ret)
 	layer_fix(layer, "use the native engine, which counts them");
 	layer = report_add(ret, "disk");
 	if (broker->has_quota)
-		layer_set(layer, LAYER_ON, "quota: each of /workspace, %s and /tmp", SPEC_HOME);
+		layer_set(layer, LAYER_ON,
+		          "quota: each of /workspace, %s, /tmp, /app and /artifacts", SPEC_HOME);
 	else {
 		layer_set(layer, LAYER_OFF,
 		          "not limited: volumes of this daemon have no quotas; single files are");

@@ -93,6 +93,10 @@ int prepare_archive(struct view agent, struct view passwd, struct view group, st
 		{ "tmp", 01777, 0 },
 		{ "app", 0755, SPEC_UID },
 		{ "artifacts", 0755, SPEC_UID },
+		/* A tmpfs takes over the mode of the directory that it is mounted on. */
+		{ "run", 01777, 0 },
+		{ "var", 0755, 0 },
+		{ "var/tmp", 01777, 0 },
 		{ ROOT_PROGRAMS, 0755, 0 },
 	};
 	const struct view none = { "", 0 };

@@ -11,7 +11,7 @@
 #include "engine/agent_image.h"
 #include "engine/docker/internal.h"
 
-enum { FILE_MAX = 1024 * 1024, ARCHIVE_MAX = 16 * 1024 * 1024, FETCH_MS = 60000 };
+enum { FILE_MAX = 1024 * 1024, FETCH_MS = 60000 };
 
 struct preparation {
 	struct broker *broker;
@@ -80,7 +80,7 @@ static void upload_agent(struct preparation *preparation)
 	AUTO_BUF struct buf archive = { 0 };
 	struct error err;
 
-	buf_init(&archive, ARCHIVE_MAX);
+	buf_init(&archive, PREPARED_ARCHIVE_MAX);
 	(void)!prepare_read_file(buf_view(&preparation->users), &users);
 	(void)!prepare_read_file(buf_view(&preparation->groups), &groups);
 	if (prepare_archive(agent_image(AGENT_IN_SANDBOX), users, groups, &archive, &err) < 0) {

@@ -209,10 +209,14 @@ void http_explain(const struct http *http, CURLcode result, const char *detail, 
 		                http->address->shown);
 	else
 		(void)error_set(
-		        err, ERR_SYSTEM, "Docker at %s: %s", http->address->shown,
+		        err, ERR_SYSTEM, "Docker at %s: %s%s", http->address->shown,
 		        utf8_escape(view_of(detail[0] != '\0' ? detail
 		                                              : curl_library.easy_strerror(result)),
-		                    shown, sizeof shown));
+		                    shown, sizeof shown),
+		        http->address->ca != NULL
+		                ? ": see that ca.pem, cert.pem and key.pem in the directory of "
+		                  "certificates (DOCKER_CERT_PATH) are valid for this daemon"
+		                : "");
 }
 
 /* --- one request ---------------------------------------------------------------------- */

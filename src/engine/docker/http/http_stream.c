@@ -122,9 +122,18 @@ static bool flush_queue(struct http_stream *stream)
 void http_stream_send(struct http_stream *stream, struct view bytes)
 {
 	struct error err;
+	size_t sent = 0;
 
 	if (stream->watch == NULL)
 		return;
+	/* Most messages fit into the socket's buffer and need no turn of the loop. An error is
+	 * found once more, and reported, by flush_queue(). */
+	if (stream->is_open && stream->queue.len == 0 &&
+	    curl_library.easy_send(stream->easy, bytes.ptr, bytes.len, &sent) == CURLE_OK) {
+		bytes = (struct view){ bytes.ptr + sent, bytes.len - sent };
+		if (bytes.len == 0)
+			return;
+	}
 	if (buf_add(&stream->queue, bytes, &err) < 0)
 		abort(); /* the owner did not look at http_stream_pending() */
 	loop_watch_write(stream->watch, true);
