@@ -247,6 +247,10 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.in_file = true, .word = "URL", .accepts = opt_not_empty, .expected = "a URL",
 		.help = "The registry of JavaScript packages, instead of the one that npm is "
 			"configured for on this machine, or the public one." },
+	[OPTION_NO_AUTO_PACKAGES] = { "no-auto-packages", FLAG(no_auto_packages), SETTING,
+		.help = "Do not install packages by itself. Without this flag, a run that fails "
+			"because a module is missing installs the package and is repeated once, "
+			"if packages can be installed at all." },
 	[OPTION_ONE_ID] = { "one-id", FLAG(one_id), .verbs = SANDBOXES | FOR_DOCTOR,
 		.in_file = true,
 		.help = "Use no subordinate user ids, even where there are some. This is weaker." },

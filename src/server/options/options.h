@@ -92,6 +92,7 @@ enum option_id {
 	OPTION_DENY_HOSTS,
 	OPTION_PIP_INDEX,
 	OPTION_NPM_REGISTRY,
+	OPTION_NO_AUTO_PACKAGES,
 	OPTION_ONE_ID,
 	OPTION_NO_CGROUPS,
 	OPTION_NO_QUOTA,
@@ -191,6 +192,7 @@ struct options {
 	enum net_mode network, network_max;
 	const char *allow_hosts, *ask_hosts, *deny_hosts; /* separated by ","; or NULL */
 	const char *pip_index, *npm_registry; /* URLs; NULL: as pip and npm are configured here */
+	bool no_auto_packages; /* runs that lack a module do not install it */
 	enum engine_choice engine;
 	enum docker_root docker_root;
 	const char *image;                        /* of sandboxes, in the docker engine; or NULL */

@@ -16,12 +16,14 @@ import zipfile
 out = pathlib.Path(sys.argv[1])
 
 
-def wheel(name, version, body, requires=(), extras=()):
+def wheel(name, version, body, requires=(), extras=(), distribution=None):
+    """A wheel with one module; `distribution` is the name of the package if it differs."""
+    module, name = name, distribution or name
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     metadata += "".join(f"Provides-Extra: {extra}\n" for extra in extras)
     metadata += "".join(f"Requires-Dist: {one}\n" for one in requires)
-    files = {f"{name}.py": body, f"{info}/METADATA": metadata,
+    files = {f"{module}.py": body, f"{info}/METADATA": metadata,
              f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
     record = "".join(f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip('=')},{len(text)}\n"
                      for path, text in files.items()) + f"{info}/RECORD,,\n"
@@ -68,6 +70,7 @@ add("alpha", wheel("alpha", "1.0", "VALUE = 1\n"), wheel("alpha", "2.0", "VALUE 
 add("beta", wheel("beta", "1.0", "import alpha\n", ["alpha<2"]))
 add("gamma", wheel("gamma", "1.0", "", ["alpha>=2"], ["more"]), wheel("gamma", "1.1", "", ['beta; extra == "more"'], ["more"]))
 add("clash", wheel("clash", "1.0", "", ["alpha>=2", "beta"]))
+add("pymupdf", wheel("fitz", "1.0", "NAME = 'fitz'\n", distribution="pymupdf"))
 add("wrong-hash", wheel("wrong_hash", "1.0", "VALUE = 1\n"))
 add("hangs", wheel("hangs", "1.0", ""))
 add("dies", wheel("dies", "1.0", "X = '" + "x" * 100000 + "'\n"))
