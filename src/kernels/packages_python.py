@@ -13,6 +13,8 @@ import json
 import shutil
 import site
 import subprocess
+import urllib.error
+import urllib.request
 
 LINES_MAX, LINE_MAX = 12, 300
 # Lines that only repeat, or that say what every user of a sandbox would be told.
@@ -68,6 +70,19 @@ def run(command):
     return process.returncode, (errors or lines)[-LINES_MAX:]
 
 
+def ask_index(index, names):
+    """The index's own words about why it cannot be used; pip only tells that it has found nothing."""
+    for name in names if index else []:
+        try:
+            urllib.request.urlopen(f'{index.rstrip("/")}/{package_name(name)}/', timeout=30).close()
+        except urllib.error.HTTPError as answer:
+            if answer.code >= 500:
+                return [answer.read(LINE_MAX).decode('utf-8', 'replace').strip()]
+        except (OSError, ValueError):
+            pass
+    return []
+
+
 def install_needs(base, index, trusted, name):
     """Installs the package, in the version that the project wants, and the other packages of the project if it can."""
     listed = project_needs()
@@ -104,7 +119,7 @@ def main(action, index, trusted, *names):
         result['installed'] = sorted(set(after.values()) - set(before.values()), key=str.lower)
         result['removed'] = sorted(text for key, text in before.items() if key not in after)
         if code != 0:
-            result['lines'] = lines
+            result['lines'] = ask_index(index, names if any('No matching' in line for line in lines) else []) + lines
     return result
 
 

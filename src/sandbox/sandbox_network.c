@@ -87,6 +87,7 @@ void sandbox_start_gate(struct sandbox *sandbox)
 		.loop = sandbox->manager->loop,
 		.channel = sandbox->channel,
 		.dial = config->dial,
+		.mirror = config->mirror,
 		.ceiling = config->ceiling,
 		.log = policy->mode != NET_MODE_NONE ? sandbox_gate_log(sandbox) : NULL,
 		.port = GATE_PORT,
@@ -146,6 +147,7 @@ int sandbox_open_installer(struct sandbox *sandbox, struct sandbox_installer *re
 	struct gate_options options = { .loop = sandbox->manager->loop,
 		                        .channel = sandbox->channel,
 		                        .dial = config->dial,
+		                        .mirror = config->mirror,
 		                        .ceiling = config->ceiling,
 		                        .log = sandbox_gate_log(sandbox) };
 	unsigned slot = find_slot(sandbox);
@@ -160,7 +162,8 @@ int sandbox_open_installer(struct sandbox *sandbox, struct sandbox_installer *re
 		                 "%d installers are running in this sandbox: wait until one has "
 		                 "ended",
 		                 SANDBOX_INSTALLERS);
-	policy->mode = NET_MODE_PACKAGES;
+	/* With a mirror the installer reaches nothing else: it cannot send anything to an index. */
+	policy->mode = config->mirror != NULL ? NET_MODE_NONE : NET_MODE_PACKAGES;
 	(void)!getrandom(&random, sizeof random, 0);
 	options.port = (uint16_t)(INSTALLER_PORT_FIRST + random % INSTALLER_PORT_COUNT);
 	write_password(options.password);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "egress/mirror/mirror.h"
 #include "server/doctor/doctor.h"
 #include "server/network.h"
 #include "server/runtime.h"
@@ -142,6 +143,10 @@ int server_context_set_runtime(struct server_context *context, struct runtime *r
 		context->tools.ceiling = &runtime_network(runtime)->ceiling;
 		context->tools.pip_index = runtime_network(runtime)->pip_index;
 		context->tools.npm_registry = runtime_network(runtime)->npm_registry;
+	}
+	if (runtime_has_mirror(runtime)) {
+		context->tools.pip_index = MIRROR_PIP_INDEX;
+		context->tools.npm_registry = MIRROR_NPM_REGISTRY;
 	}
 	context->tools.manager = runtime_manager(runtime);
 	(void)fill_limits(context, options, runtime_ceilings(runtime));

@@ -247,6 +247,11 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.in_file = true, .word = "URL", .accepts = opt_not_empty, .expected = "a URL",
 		.help = "The registry of JavaScript packages, instead of the one that npm is "
 			"configured for on this machine, or the public one." },
+	[OPTION_PACKAGE_CACHE] = { "package-cache", SIZE(package_cache), .verbs = SANDBOXES,
+		.in_file = true, .word = "SIZE", RANGE(2ull << 30, 0, 1ull << 50),
+		.help = "How many bytes of packages are kept for all sandboxes. Installers then "
+			"get packages from belljar, which alone talks to the indexes; with 0 they "
+			"reach the indexes themselves, and nothing is kept." },
 	[OPTION_NO_AUTO_PACKAGES] = { "no-auto-packages", FLAG(no_auto_packages), SETTING,
 		.help = "Do not install packages by itself. Without this flag, a run that fails "
 			"because a module is missing installs the package and is repeated once, "
