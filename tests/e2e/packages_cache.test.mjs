@@ -1,11 +1,12 @@
 // The cache of packages: what one sandbox has installed, another gets without the index.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { BELLJAR } from './lib/programs.mjs';
 import { open, refused, sleep, stateDir, structuredOf, toolsOf } from './lib/sandboxed.mjs';
 
 const indexes = [];
@@ -131,4 +132,32 @@ test('--package-cache 0 keeps nothing', async (t) => {
   const { install, create, cache } = await serve(t, index, { PACKAGE_CACHE: 0 });
   assert.deepEqual(structuredOf(await install(['alpha==2.0'], await create('direct'))).installed, ['alpha==2.0']);
   assert.throws(cache, /ENOENT/);
+});
+
+test('belljar cache warm, ls and rm', async (t) => {
+  const index = await startIndex();
+  const state = stateDir(t);
+  const verb = (...args) => {
+    const flags = ['--state-dir', state, ...(args[0] === 'warm' ? ['--pip-index', `${index.url}/simple`, '--npm-registry', `${index.url}/npm`] : [])];
+    const { status, stdout, stderr } = spawnSync(BELLJAR, ['cache', ...flags, ...args], { encoding: 'utf8' });
+    return { status, text: stdout + stderr };
+  };
+  assert.match(verb('ls').text, /^0 files and 0 pages, 0 bytes$/m);
+  writeFileSync(join(dir, 'requirements.txt'), 'gamma[more]==1.1 ; python_version > "3" # why\n-e .\n');
+  writeFileSync(join(dir, 'package.json'), '{"dependencies": {"left": "1"}, "devDependencies": {"@scope/right": "^1.0.0"}}');
+  assert.match(verb('warm', join(dir, 'requirements.txt')).text, /The cache has what '.*requirements\.txt' lists/);
+  assert.match(verb('warm', join(dir, 'package.json')).text, /The cache has what/);
+  const listed = verb('ls').text;
+  for (const name of ['alpha-1.0-', 'beta-1.0-', 'gamma-1.1-', 'left-1.0.0.tgz', 'right-1.0.0.tgz']) assert.ok(listed.includes(name), name);
+  assert.match(JSON.stringify(JSON.parse(verb('ls', '--json', 'alpha').text).files), /"hash":"sha256-[0-9a-f]{64}"/);
+  assert.match(verb('rm', 'alpha').text, /Removed 1 files and 0 pages/);
+  assert.doesNotMatch(verb('ls').text, /alpha/);
+  assert.match(verb('rm').text, /Removed 4 files/);
+  assert.match(verb('ls').text, /^0 files and 0 pages/m);
+  writeFileSync(join(dir, 'bad.txt'), 'nothere\n');
+  const failed = verb('warm', join(dir, 'bad.txt'));
+  assert.match(failed.text, /No matching distribution found for nothere/);
+  assert.equal(failed.status, 1);
+  assert.match(verb('warm').text, /name one file/);
+  assert.match(spawnSync(BELLJAR, ['ps', '--state-dir', state], { encoding: 'utf8' }).stdout, /^(?!.*cache-warm)/s);
 });

@@ -254,6 +254,7 @@ enum option_verb {
 	FOR_LOGS = 1 << 9,
 	FOR_CLIENT = 1 << 10,
 	FOR_TOKEN = 1 << 11,
+	FOR_CACHE = 1 << 13,
 };
 
 enum option_type {
