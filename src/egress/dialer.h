@@ -18,17 +18,31 @@
 
 #include "base/attr.h"
 
+struct dialer_service;
 struct error;
 struct net_ceiling;
+struct upstream;
 
 struct dialer {
 	pid_t pid;  /* 0: there is no process */
 	int socket; /* the server's end, close-on-exec; -1: none, or taken over */
 };
 
+/* A service that stands in place of hosts outside: each connection ends in a child process of the
+ * dialer. */
+struct dialer_service {
+	const char *name; /* of the process */
+	const char *dir;  /* the only directory that the process may write */
+	/* Serves one connection with blocking calls. */
+	void (*serve)(const struct dialer_service *service, const struct upstream *upstream,
+	              int fd);
+	void *ctx;
+};
+
 struct dialer_config {
 	const struct net_ceiling *ceiling;
 	uid_t id; /* that root changes to; 0: root stays root, without capabilities */
+	const struct dialer_service *service; /* NULL: connections go to hosts */
 };
 
 /* Must be called before there is a loop or a thread. Reads the upstream proxies from HTTPS_PROXY,

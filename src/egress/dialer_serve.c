@@ -17,7 +17,10 @@
 #include "egress/internal.h"
 #include "engine/filter/filter.h"
 
-enum { CHILD_SECONDS = DIAL_TIMEOUT_MS / 1000 };
+enum {
+	CHILD_SECONDS = DIAL_TIMEOUT_MS / 1000,
+	SERVED_MAX = 128, /* connections to a service at a time */
+};
 
 bool dialer_send(int socket, const struct dialer_reply *reply, int fd)
 {
@@ -84,6 +87,25 @@ static NORETURN void run_child(const struct dialer_config *config, const struct 
 	_exit(0);
 }
 
+/* The child process is the other end of the connection. */
+static NORETURN void serve_child(const struct dialer_config *config,
+                                 const struct upstream *upstream,
+                                 const struct dialer_request *request, int socket)
+{
+	struct dialer_reply reply = { .id = request->id };
+	int ends[2] = { -1, -1 };
+
+	reply.failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 ||
+	               fd_set_nonblocking(ends[0], &reply.err) < 0;
+	if (!dialer_send(socket, &reply, ends[0]) || reply.failed)
+		_exit(1);
+	(void)close(ends[0]);
+	(void)close(
+	        socket); /* otherwise the server's end of it would stay open with this process */
+	config->service->serve(config->service, upstream, ends[1]);
+	_exit(0);
+}
+
 static unsigned children;
 
 static void reap_children(bool must_wait)
@@ -106,10 +128,18 @@ static void handle_request(const struct dialer_config *config, const struct upst
 		(void)error_set(&err, ERR_INVALID, "the host is malformed");
 		return refuse_request(socket, request, true, &err);
 	}
-	if (net_ceiling_decide(config->ceiling, &host, request->port, &err) < 0)
+	if (config->service == NULL &&
+	    net_ceiling_decide(config->ceiling, &host, request->port, &err) < 0)
 		return refuse_request(socket, request, true, &err);
-	reap_children(children >= DIAL_PENDING_MAX);
+	reap_children(config->service == NULL && children >= DIAL_PENDING_MAX);
+	if (config->service != NULL && children >= SERVED_MAX) {
+		(void)error_set(&err, ERR_LIMIT, "%u installers fetch packages: try again later",
+		                children);
+		return refuse_request(socket, request, false, &err);
+	}
 	pid = fork();
+	if (pid == 0 && config->service != NULL)
+		serve_child(config, upstream, request, socket);
 	if (pid == 0)
 		run_child(config, upstream, &host, request, socket);
 	if (pid < 0) {
@@ -130,7 +160,7 @@ static void load_resolver(void)
 		freeaddrinfo(list);
 }
 
-static int confine_files(struct error *err)
+static int confine_files(const struct dialer_service *service, struct error *err)
 {
 	static const char *const readable[] = { "/etc", "/usr", "/lib", "/lib64", "/run", "/dev" };
 	struct landlock landlock;
@@ -140,6 +170,12 @@ static int confine_files(struct error *err)
 		if (access(readable[i], F_OK) == 0)
 			r = landlock_allow_path(&landlock, readable[i],
 			                        LANDLOCK_READ_FILE | LANDLOCK_READ_DIR, err);
+	if (r == 0 && service != NULL)
+		r = landlock_allow_path(&landlock, service->dir,
+		                        LANDLOCK_READ_FILE | LANDLOCK_READ_DIR |
+		                                LANDLOCK_WRITE_FILE | LANDLOCK_MAKE_REG |
+		                                LANDLOCK_REMOVE_FILE,
+		                        err);
 	if (r == 0)
 		r = landlock_enforce(&landlock, err);
 	landlock_close(&landlock);
@@ -157,9 +193,11 @@ static int confine_dialer(const struct dialer_config *config, struct error *err)
 		return -1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return error_sys(err, "prctl");
-	if (confine_files(err) < 0)
+	if (confine_files(config->service, err) < 0)
 		return -1;
-	return filter_load(filter_for_dialer()) < 0 ? error_sys(err, "filter system calls") : 0;
+	return filter_load(config->service != NULL ? filter_for_mirror() : filter_for_dialer()) < 0
+	               ? error_sys(err, "filter system calls")
+	               : 0;
 }
 
 /* The dialer must not hold open the server's output, whose reader waits for end of file, nor the
@@ -169,7 +207,8 @@ static int prepare_process(const struct dialer_config *config, int socket, struc
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	(void)prctl(PR_SET_NAME, "belljar-dialer", 0, 0, 0);
+	(void)prctl(PR_SET_NAME, config->service != NULL ? config->service->name : "belljar-dialer",
+	            0, 0, 0);
 	/* Ctrl-C reaches the whole foreground group; the dialer exits when the server does. */
 	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
 		(void)signal(ignored[i], SIG_IGN);

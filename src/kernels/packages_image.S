@@ -3,12 +3,14 @@
 	.global packages_python_text, packages_node_text, python_needs_text
 	.hidden packages_python_text, packages_node_text, python_needs_text
 packages_python_text:
+	.incbin "src/kernels/python_project.py"
 	.incbin "src/kernels/packages_python.py"
 	.byte 0
 packages_node_text:
 	.incbin "src/kernels/packages_node.js"
 	.byte 0
 python_needs_text:
+	.incbin "src/kernels/python_project.py"
 	.incbin "src/kernels/python_needs.py"
 	.byte 0
 

@@ -1,5 +1,7 @@
 // packages_node.js ACTION REGISTRY - NAME... - installs, removes and lists packages of npm below ~/.local, where
-// require() finds them. The result is one JSON object on stdout, like that of packages_python.py.
+// require() finds them. The action `need` installs what package.json of the working directory lists, as npm does in a
+// project, if that has the package; else the package itself. The result is one JSON object on stdout, like that of
+// packages_python.py.
 const { spawnSync } = require('child_process');
 const fs = require('fs');
 const path = require('path');
@@ -7,7 +9,7 @@ const path = require('path');
 const [action, registry, , ...given] = process.argv.slice(1);
 const prefix = process.env.NPM_CONFIG_PREFIX || path.join(process.env.HOME, '.local');
 
-function ownPackages() {
+function ownPackages(top) {
   const found = {};
   const read = (dir) => {
     for (const name of fs.existsSync(dir) ? fs.readdirSync(dir) : []) {
@@ -20,7 +22,7 @@ function ownPackages() {
       }
     }
   };
-  read(path.join(prefix, 'lib', 'node_modules'));
+  read(top);
   return found;
 }
 
@@ -32,16 +34,29 @@ function run(args) {
   return { status, lines: lines.slice(0, 12).map((line) => line.slice(0, 300)) };
 }
 
+function isListed(name) {
+  try {
+    const { dependencies, devDependencies } = JSON.parse(fs.readFileSync('package.json', 'utf8'));
+    return Object.hasOwn({ ...dependencies, ...devDependencies }, name);
+  } catch {
+    return false; // no project, or a malformed file
+  }
+}
+
 function main() {
-  const before = ownPackages();
+  const project = action === 'need' && isListed(given[0]);
+  const top = project ? 'node_modules' : path.join(prefix, 'lib', 'node_modules');
+  const before = ownPackages(top);
   const sorted = (list) => [...list].sort();
   if (action === 'list') return { ok: true, packages: sorted(Object.values(before)) };
   const names = action === 'reset' ? Object.keys(before) : given;
   if (names.length === 0) return { ok: true, installed: [], removed: [] };
-  const common = ['--global', '--no-audit', '--no-fund', '--loglevel=error', ...(registry ? [`--registry=${registry}`] : [])];
-  const { missing, status, lines } = run([action === 'install' ? 'install' : 'uninstall', ...common, '--', ...names]);
+  const common = ['--no-audit', '--no-fund', '--loglevel=error', ...(registry ? [`--registry=${registry}`] : [])];
+  let args = [/^(install|need)$/.test(action) ? 'install' : 'uninstall', '--global', ...common, '--', ...names];
+  if (project) args = fs.existsSync('package-lock.json') ? ['ci', ...common] : ['install', '--no-package-lock', ...common];
+  const { missing, status, lines } = run(args);
   if (missing) return { ok: false, no_installer: true };
-  const after = ownPackages();
+  const after = ownPackages(top);
   const was = new Set(Object.values(before));
   const result = {
     ok: status === 0,

@@ -1,18 +1,20 @@
 # packages_python.py ACTION INDEX TRUSTED NAME... - installs, removes and lists Python packages in the user's
-# scheme (below ~/.local), which every Python of the sandbox sees beside the image's packages.
+# scheme (below ~/.local), which every Python of the sandbox sees beside the image's packages. The text of
+# python_project.py stands before this one.
+#
+# The actions: install, uninstall, reset, list; `need` installs one package, and with it what the project in the
+# working directory lists.
 #
 # What pip prints goes to stderr as it comes. The result is one JSON object on stdout:
 #   {"ok": true, "installed": ["name==1.0"], "removed": [...], "packages": [...], "lines": [...]}
 # "lines" are those of pip that explain a failure.
-import importlib.metadata
 import importlib.util
 import json
-import os
-import re
 import shutil
 import site
 import subprocess
-import sys
+import urllib.error
+import urllib.request
 
 LINES_MAX, LINE_MAX = 12, 300
 # Lines that only repeat, or that say what every user of a sandbox would be told.
@@ -68,6 +70,35 @@ def run(command):
     return process.returncode, (errors or lines)[-LINES_MAX:]
 
 
+def ask_index(index, names):
+    """The index's own words about why it cannot be used; pip only tells that it has found nothing."""
+    for name in names if index else []:
+        try:
+            urllib.request.urlopen(f'{index.rstrip("/")}/{package_name(name)}/', timeout=30).close()
+        except urllib.error.HTTPError as answer:
+            if answer.code >= 500:
+                return [answer.read(LINE_MAX).decode('utf-8', 'replace').strip()]
+        except (OSError, ValueError):
+            pass
+    return []
+
+
+def install_needs(base, index, trusted, name):
+    """Installs the package, in the version that the project wants, and the other packages of the project if it can."""
+    listed = project_needs()
+    named = [need for need in listed if package_name(need) == package_name(name)]
+    code, lines = run(install_command(base, index, trusted, listed + ([] if named else [name])))
+    if code != 0 and len(listed) > len(named):
+        code, lines = run(install_command(base, index, trusted, named or [name]))
+    return code, lines
+
+
+def change_packages(base, action, index, trusted, names):
+    if action == 'need':
+        return install_needs(base, index, trusted, names[0])
+    return run(install_command(base, index, trusted, names) if action == 'install' else remove_command(base, names))
+
+
 def main(action, index, trusted, *names):
     before, result = own_packages(), {'ok': True}
     names = list(names)
@@ -81,15 +112,14 @@ def main(action, index, trusted, *names):
         base = pip_command()
         if base is None:
             return {'ok': False, 'no_installer': True}
-        command = install_command(base, index, trusted, names) if action == 'install' else remove_command(base, names)
-        code, lines = run(command)
+        code, lines = change_packages(base, action, index, trusted, names)
         importlib.invalidate_caches()
         after = own_packages()
         result['ok'] = code == 0
         result['installed'] = sorted(set(after.values()) - set(before.values()), key=str.lower)
         result['removed'] = sorted(text for key, text in before.items() if key not in after)
         if code != 0:
-            result['lines'] = lines
+            result['lines'] = ask_index(index, names if any('No matching' in line for line in lines) else []) + lines
     return result
 
 

@@ -181,7 +181,7 @@ void sandbox_adopt_row(struct sandbox *sandbox, const struct sandbox_row *row);
 
 /* --- sandbox_network.c --- */
 
-enum { SANDBOX_NETWORK_ENV_MAX = 16 };
+enum { SANDBOX_NETWORK_ENV_MAX = 24 };
 /* Starts the gate of a sandbox that is ready, applies a changed policy to it, or stops it. */
 void sandbox_start_gate(struct sandbox *sandbox);
 void sandbox_stop_gate(struct sandbox *sandbox);

@@ -55,6 +55,7 @@ struct manager_config {
 	/* Connects to hosts outside, for sandboxes that have a network, as far as the ceiling
 	 * allows. NULL: no sandbox has one. */
 	struct dial *dial;
+	struct dial *mirror; /* of packages; NULL: installers reach the indexes themselves */
 	const struct net_ceiling *ceiling;
 	/* A temporary sandbox that is idle is deleted instead of put to sleep: for servers that
 	 * outlive their clients. */

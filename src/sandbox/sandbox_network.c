@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "egress/mirror/mirror.h"
 #include "sandbox/gate/gate.h"
 #include "sandbox/gate/gate_log.h"
 #include "sandbox/internal.h"
@@ -87,6 +88,7 @@ void sandbox_start_gate(struct sandbox *sandbox)
 		.loop = sandbox->manager->loop,
 		.channel = sandbox->channel,
 		.dial = config->dial,
+		.mirror = config->mirror,
 		.ceiling = config->ceiling,
 		.log = policy->mode != NET_MODE_NONE ? sandbox_gate_log(sandbox) : NULL,
 		.port = GATE_PORT,
@@ -146,6 +148,7 @@ int sandbox_open_installer(struct sandbox *sandbox, struct sandbox_installer *re
 	struct gate_options options = { .loop = sandbox->manager->loop,
 		                        .channel = sandbox->channel,
 		                        .dial = config->dial,
+		                        .mirror = config->mirror,
 		                        .ceiling = config->ceiling,
 		                        .log = sandbox_gate_log(sandbox) };
 	unsigned slot = find_slot(sandbox);
@@ -160,7 +163,8 @@ int sandbox_open_installer(struct sandbox *sandbox, struct sandbox_installer *re
 		                 "%d installers are running in this sandbox: wait until one has "
 		                 "ended",
 		                 SANDBOX_INSTALLERS);
-	policy->mode = NET_MODE_PACKAGES;
+	/* With a mirror the installer reaches nothing else: it cannot send anything to an index. */
+	policy->mode = config->mirror != NULL ? NET_MODE_NONE : NET_MODE_PACKAGES;
 	(void)!getrandom(&random, sizeof random, 0);
 	options.port = (uint16_t)(INSTALLER_PORT_FIRST + random % INSTALLER_PORT_COUNT);
 	write_password(options.password);
@@ -184,7 +188,7 @@ void sandbox_close_installer(struct sandbox *sandbox, const struct sandbox_insta
 void sandbox_network_changed(struct sandbox *sandbox, enum net_mode before)
 {
 	sandbox_start_gate(sandbox);
-	if ((before == NET_MODE_NONE) != (sandbox_network_mode(sandbox) == NET_MODE_NONE))
+	if (before != sandbox_network_mode(sandbox))
 		renew_env(sandbox);
 }
 
@@ -223,7 +227,17 @@ static const char *const variables[] = {
 	"PIP_RETRIES=3",
 };
 
-_Static_assert(ARRAY_LEN(variables) <= SANDBOX_NETWORK_ENV_MAX, "sandbox_make_env() has room");
+/* With the policy 'packages', installers that programs start get packages from the mirror too. */
+static const char *const mirror_variables[] = {
+	"PIP_INDEX_URL=" MIRROR_PIP_INDEX,
+	"PIP_TRUSTED_HOST=" MIRROR_PIP_HOST,
+	"UV_DEFAULT_INDEX=" MIRROR_PIP_INDEX,
+	"UV_INSECURE_HOST=" MIRROR_PIP_HOST,
+	"NPM_CONFIG_REGISTRY=" MIRROR_NPM_REGISTRY,
+};
+
+_Static_assert(ARRAY_LEN(variables) + ARRAY_LEN(mirror_variables) <= SANDBOX_NETWORK_ENV_MAX,
+               "sandbox_make_env() has room");
 
 /* Replaces each %u and %%. */
 static char *fill_variable(const char *text, unsigned port)
@@ -248,10 +262,15 @@ static char *fill_variable(const char *text, unsigned port)
 size_t sandbox_network_env(const struct sandbox *sandbox, char **env)
 {
 	unsigned port = sandbox->gate != NULL ? gate_port(sandbox->gate) : GATE_PORT;
+	enum net_mode mode = sandbox_network_mode(sandbox);
+	size_t count = 0;
 
-	if (sandbox_network_mode(sandbox) == NET_MODE_NONE)
+	if (mode == NET_MODE_NONE)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(variables); i++)
-		env[i] = fill_variable(variables[i], port);
-	return ARRAY_LEN(variables);
+		env[count++] = fill_variable(variables[i], port);
+	if (mode == NET_MODE_PACKAGES && sandbox->manager->config.mirror != NULL)
+		for (size_t i = 0; i < ARRAY_LEN(mirror_variables); i++)
+			env[count++] = mem_dup(mirror_variables[i]);
+	return count;
 }

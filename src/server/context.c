@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "egress/mirror/mirror.h"
 #include "server/doctor/doctor.h"
 #include "server/network.h"
 #include "server/runtime.h"
@@ -112,6 +113,7 @@ void server_context_init(struct server_context *context, const struct options *o
 		.choose_gpu = choose_gpu,
 		.layers = get_layers,
 		.no_persistent = options->no_persistent,
+		.auto_packages = !options->no_auto_packages,
 		.ctx = context,
 		.resource_changed = notify_changed,
 		.resources_below_changed = notify_changed_below,
@@ -141,6 +143,10 @@ int server_context_set_runtime(struct server_context *context, struct runtime *r
 		context->tools.ceiling = &runtime_network(runtime)->ceiling;
 		context->tools.pip_index = runtime_network(runtime)->pip_index;
 		context->tools.npm_registry = runtime_network(runtime)->npm_registry;
+	}
+	if (runtime_has_mirror(runtime)) {
+		context->tools.pip_index = MIRROR_PIP_INDEX;
+		context->tools.npm_registry = MIRROR_NPM_REGISTRY;
 	}
 	context->tools.manager = runtime_manager(runtime);
 	(void)fill_limits(context, options, runtime_ceilings(runtime));

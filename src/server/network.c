@@ -149,6 +149,17 @@ static int add_index(struct net_ceiling *ceiling, const char *option, const char
 	return add_public(ceiling, public, err);
 }
 
+const char *network_pip_index(const struct network *network)
+{
+	return network->pip_index[0] != '\0' ? network->pip_index : "https://pypi.org/simple";
+}
+
+const char *network_npm_registry(const struct network *network)
+{
+	return network->npm_registry[0] != '\0' ? network->npm_registry
+	                                        : "https://registry.npmjs.org";
+}
+
 int network_read(const struct options *options, struct network *ret, struct error *err)
 {
 	struct net_ceiling *ceiling = &ret->ceiling;

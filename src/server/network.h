@@ -15,6 +15,10 @@ struct network {
 	char npm_registry[INDEX_URL_MAX + 1]; /* likewise */
 };
 
+/* The index that is used, also the public one. */
+const char *network_pip_index(const struct network *network);
+const char *network_npm_registry(const struct network *network);
+
 /* The indexes are those of the options, else those that the configuration of pip and npm on this
  * machine names, else the public ones. */
 MUST_CHECK int network_read(const struct options *options, struct network *ret, struct error *err);

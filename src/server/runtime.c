@@ -31,7 +31,7 @@ struct runtime {
 	struct engine *engine;
 	struct manager *manager;
 	struct share *share;                /* or NULL */
-	struct dial *dial;                  /* or NULL */
+	struct dial *dial, *mirror;         /* or NULL */
 	const struct engine_report *report; /* NULL until `ready` */
 	runtime_ready_fn *ready;
 	void *ctx;
@@ -55,6 +55,7 @@ static void free_base(struct runtime_base *base)
 		free(base->targets[i]);
 	(void)cdi_free(base->gpus);
 	dialer_stop(&base->dialer);
+	dialer_stop(&base->mirror);
 	free(base->network);
 }
 
@@ -176,7 +177,10 @@ int runtime_new(struct loop *loop, struct runtime_base *base, const struct optio
 	config.engine = runtime->engine;
 	if (runtime->base.dialer.socket >= 0)
 		runtime->dial = dial_new(loop, TAKE_FD(runtime->base.dialer.socket));
+	if (runtime->base.mirror.socket >= 0)
+		runtime->mirror = dial_new(loop, TAKE_FD(runtime->base.mirror.socket));
 	config.dial = runtime->dial;
+	config.mirror = runtime->mirror;
 	config.ceiling = &runtime->base.network->ceiling;
 	if (manager_new(loop, &config, &runtime->manager, err) < 0) {
 		(void)runtime_free(runtime);
@@ -203,6 +207,7 @@ struct runtime *runtime_free(struct runtime *runtime)
 	(void)share_free(runtime->share);
 	(void)manager_free(runtime->manager);
 	(void)dial_free(runtime->dial);
+	(void)dial_free(runtime->mirror);
 	runtime->engine->ops->free(runtime->engine);
 	free_base(&runtime->base);
 	free(runtime);
@@ -264,6 +269,11 @@ int runtime_choose_gpu(const struct runtime *runtime, const char *which, uint64_
 const struct network *runtime_network(const struct runtime *runtime)
 {
 	return runtime->dial != NULL ? runtime->base.network : NULL;
+}
+
+bool runtime_has_mirror(const struct runtime *runtime)
+{
+	return runtime->mirror != NULL;
 }
 
 int runtime_default_spec(const struct runtime *runtime, const struct options *options,

@@ -46,6 +46,7 @@ struct runtime_base {
 	struct ceilings ceilings;
 	struct network *network; /* the operator's settings about networks */
 	struct dialer dialer;    /* no process: no sandbox has a network */
+	struct dialer mirror;    /* of packages; no process: there is none */
 };
 
 MUST_CHECK int runtime_prepare(const struct options *options, struct runtime_base *ret,
@@ -87,6 +88,8 @@ bool runtime_has_images(const struct runtime *runtime);
 const char *runtime_engine(const struct runtime *runtime);
 /* The settings about networks; NULL: no sandbox has one. */
 const struct network *runtime_network(const struct runtime *runtime);
+/* Whether installers get packages from the mirror (egress/mirror/mirror.h). */
+bool runtime_has_mirror(const struct runtime *runtime);
 /* The spec of a sandbox whose creator sets nothing else. */
 MUST_CHECK int runtime_default_spec(const struct runtime *runtime, const struct options *options,
                                     struct spec *ret, struct error *err);

@@ -3,6 +3,7 @@
  *
  *   state/            belongs to root, or to the user who starts belljar
  *     db/             belljar.db; as root it belongs to confine_id(), the server's later user id
+ *     cache/          packages of the indexes, written by the mirror; same owner
  *     servers/        a lock file and a socket for each server; same owner
  *     sandboxes/      belongs to the spawner, as do ids/ and skeleton/ */
 #include <dirent.h>
@@ -20,6 +21,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "egress/mirror/mirror.h"
 #include "engine/native/cdi/cdi.h"
 #include "engine/native/root/root.h"
 #include "engine/native/spawner/spawner.h"
@@ -27,6 +29,7 @@
 #include "server/confine.h"
 #include "server/delegation.h"
 #include "server/machine.h"
+#include "server/network.h"
 #include "server/options/options.h"
 #include "server/runtime.h"
 #include "server/runtime_docker.h"
@@ -225,6 +228,29 @@ static int join_servers(struct runtime_base *base, struct error *err)
 	return base->lock < 0 ? -1 : 0;
 }
 
+/* The mirror of packages is there if sandboxes may use an index at all. */
+static int start_mirror(const struct options *options, struct runtime_base *base, struct error *err)
+{
+	char dir[PATH_MAX + 16];
+	AUTO_FD int fd = -1;
+	const struct mirror_config config = {
+		.ceiling = &base->network->ceiling,
+		.dir = dir,
+		.max_bytes = options->package_cache,
+		.pip_index = network_pip_index(base->network),
+		.npm_registry = network_npm_registry(base->network),
+		.id = geteuid() == 0 ? confine_id() : 0,
+	};
+
+	if (base->dialer.pid == 0 || options->package_cache == 0)
+		return 0;
+	fd = make_server_dir(base->state, "cache", err);
+	if (fd < 0)
+		return -1;
+	(void)snprintf(dir, sizeof dir, "%s/cache", base->state);
+	return mirror_start(&config, &base->mirror, err);
+}
+
 /* --- shared directories --- */
 
 static int add_shared_dir(struct runtime_base *base, char **sources, const char *source,
@@ -385,7 +411,8 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 		                      .socket = -1,
 		                      .listener = -1,
 		                      .user = geteuid(),
-		                      .dialer.socket = -1 };
+		                      .dialer.socket = -1,
+		                      .mirror.socket = -1 };
 	if (raise_file_limit(err) < 0)
 		return -1;
 	ret->engine = runtime_choose_engine(options);
@@ -408,6 +435,8 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 	if (r == 0)
 		r = runtime_start_dialer(options, ret, err);
 	if (r == 0)
+		r = start_mirror(options, ret, err);
+	if (r == 0)
 		r = (ret->engine == ENGINE_DOCKER ? runtime_start_broker
 		                                  : start_spawner)(options, ret, sources, err);
 	if (r == 0 && options->verb == FOR_SERVE)
@@ -418,6 +447,7 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 	if (r < 0) {
 		ret->gpus = cdi_free(ret->gpus);
 		dialer_stop(&ret->dialer);
+		dialer_stop(&ret->mirror);
 		free(ret->network);
 		instance_remove(ret->servers, ret->instance);
 		(void)close(ret->lock);

@@ -45,6 +45,11 @@ struct view filter_for_dialer(void)
 	return filter_bytes(FILTER_DIALER);
 }
 
+struct view filter_for_mirror(void)
+{
+	return filter_bytes(FILTER_MIRROR);
+}
+
 /* The filter compares the target of tgkill(2) with the process's own id, which is not known when
  * belljar is built. BPF cannot ask for that id, so it is put into a copy of the code. */
 struct view filter_for_server(void)

@@ -1,5 +1,5 @@
 /* filter.h - seccomp filters: which system calls the processes of a sandbox, the server, the
- * porter and the dialer may make.
+ * porter, the dialer and the mirror may make.
  *
  * The filters are compiled when belljar is built, from one table (filter_table.c), and embedded as
  * arrays of struct sock_filter. Loading one needs no library and no allocation, and so works
@@ -19,6 +19,8 @@ struct view filter_for_porter(void);
 /* For the dialer and its children, which resolve names and connect: no exec, no file is written,
  * and no socket listens. */
 struct view filter_for_dialer(void);
+/* For the mirror of packages, which is a dialer that also writes files. */
+struct view filter_for_mirror(void);
 /* For the server, and for verbs that use a sandbox: no new process, socket or executable memory,
  * and signals to the calling process only. The code is valid until the next call, and only for the
  * process that calls this function. */

@@ -241,17 +241,17 @@ const struct filter_rule filter_rules[] = {
 	DENY_REST("socket", ALL, EAFNOSUPPORT),
 	/* Resolvers are asked over UDP and TCP, or over a socket of the local machine; netlink
 	 * (ROUTE is number 0) tells the addresses of this machine, which the dialer refuses. */
-	ALLOW("socket", FOR_DIALER, IS(0, AF_UNIX)),
-	ALLOW("socket", FOR_DIALER, IS(0, AF_NETLINK), IS(2, 0)),
-	ALLOW("socket", FOR_DIALER, IS(0, AF_INET), BITS(1, 0xf, SOCK_STREAM)),
-	ALLOW("socket", FOR_DIALER, IS(0, AF_INET), BITS(1, 0xf, SOCK_DGRAM)),
-	ALLOW("socket", FOR_DIALER, IS(0, AF_INET6), BITS(1, 0xf, SOCK_STREAM)),
-	ALLOW("socket", FOR_DIALER, IS(0, AF_INET6), BITS(1, 0xf, SOCK_DGRAM)),
-	DENY_REST("socket", FOR_DIALER, EAFNOSUPPORT),
+	ALLOW("socket", FOR_DIALER | FOR_MIRROR, IS(0, AF_UNIX)),
+	ALLOW("socket", FOR_DIALER | FOR_MIRROR, IS(0, AF_NETLINK), IS(2, 0)),
+	ALLOW("socket", FOR_DIALER | FOR_MIRROR, IS(0, AF_INET), BITS(1, 0xf, SOCK_STREAM)),
+	ALLOW("socket", FOR_DIALER | FOR_MIRROR, IS(0, AF_INET), BITS(1, 0xf, SOCK_DGRAM)),
+	ALLOW("socket", FOR_DIALER | FOR_MIRROR, IS(0, AF_INET6), BITS(1, 0xf, SOCK_STREAM)),
+	ALLOW("socket", FOR_DIALER | FOR_MIRROR, IS(0, AF_INET6), BITS(1, 0xf, SOCK_DGRAM)),
+	DENY_REST("socket", FOR_DIALER | FOR_MIRROR, EAFNOSUPPORT),
 	/* One end of a datagram pair could be connected to a socket of another program by name. */
 	DENY("socketpair", FOR_PORTER, EPERM, BITS(1, 0xf, SOCK_DGRAM)),
-	ALLOW("socketpair", ALL | FOR_PORTER, IS(0, AF_UNIX)),
-	DENY_REST("socketpair", ALL | FOR_PORTER, EAFNOSUPPORT),
+	ALLOW("socketpair", ALL | FOR_PORTER | FOR_MIRROR, IS(0, AF_UNIX)),
+	DENY_REST("socketpair", ALL | FOR_PORTER | FOR_MIRROR, EAFNOSUPPORT),
 
 	/* TCP_ULP and SOL_ALG load modules; NETFILTER() says why its options are refused. */
 	DENY("setsockopt", ALL, EPERM, IS(1, IPPROTO_TCP), IS(2, 31)), /* TCP_ULP */
@@ -296,8 +296,8 @@ const struct filter_rule filter_rules[] = {
 	DENY_REST("sendto", FOR_SERVER, EPERM),
 
 	/* A new user namespace would give all capabilities inside it. */
-	ALLOW("clone", ALL | FOR_PORTER | FOR_DIALER, BITS(0, NAMESPACES, 0)),
-	DENY_REST("clone", ALL | FOR_PORTER | FOR_DIALER, EPERM),
+	ALLOW("clone", ALL | FOR_PORTER | FOR_DIALER | FOR_MIRROR, BITS(0, NAMESPACES, 0)),
+	DENY_REST("clone", ALL | FOR_PORTER | FOR_DIALER | FOR_MIRROR, EPERM),
 
 	/* TIOCSTI and TIOCLINUX type into a terminal, so that the shell of another process executes
 	 * the text; TIOCSETD loads line disciplines; TIOCCONS takes over the console's output. */
@@ -356,8 +356,8 @@ const struct filter_rule filter_rules[] = {
 	STRICT_IOCTL(SIOCGIFHWADDR),
 	STRICT_IOCTL(SIOCGIFINDEX),
 	/* The resolver asks how long an answer is. */
-	ALLOW("ioctl", FOR_DIALER, IS(1, FIONREAD)),
-	DENY_REST("ioctl", FOR_STRICT | FOR_SERVER | FOR_DIALER, EPERM),
+	ALLOW("ioctl", FOR_DIALER | FOR_MIRROR, IS(1, FIONREAD)),
+	DENY_REST("ioctl", FOR_STRICT | FOR_SERVER | FOR_DIALER | FOR_MIRROR, EPERM),
 
 	/* No device nodes. A character device 0:0 is a whiteout of an overlay: it would delete a
 	 * file of a lower layer at the next mount. */

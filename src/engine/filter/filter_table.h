@@ -18,13 +18,14 @@
 #include "engine/spec.h"
 
 /* The filters: one for programs of each enum spec_syscalls, the agent's, its workers', the
- * server's, the porter's and the dialer's. */
+ * server's, the porter's, the dialer's and the mirror's. */
 enum {
 	FILTER_AGENT = SPEC_SYSCALLS_COUNT,
 	FILTER_WORKERS,
 	FILTER_SERVER,
 	FILTER_PORTER,
 	FILTER_DIALER,
+	FILTER_MIRROR,
 	FILTER_COUNT,
 };
 
@@ -37,6 +38,7 @@ enum {
 	FOR_SERVER = 1u << FILTER_SERVER,
 	FOR_PORTER = 1u << FILTER_PORTER,
 	FOR_DIALER = 1u << FILTER_DIALER,
+	FOR_MIRROR = 1u << FILTER_MIRROR,
 };
 
 /* Other verdicts are an errno; 0 makes the call return success without doing anything. */
@@ -47,7 +49,7 @@ enum { FILTER_ALLOW = -1 };
 enum { FILTER_OWN_PID = INT32_MAX };
 
 struct filter_class {
-	uint8_t callers;   /* FOR_*: the kinds of processes that may make these calls */
+	uint16_t callers;  /* FOR_*: the kinds of processes that may make these calls */
 	int16_t otherwise; /* the errno for all other processes */
 	/* Names with a space between them. NAME=NUMBER for calls that libseccomp may be too old to
 	 * know: from 424 on, calls have the same number on every architecture, and those below are
@@ -60,7 +62,7 @@ extern const size_t filter_class_count;
 /* Calls that these processes may make besides those of their classes. A call that a process may not
  * make fails with the errno of its class. */
 struct filter_list {
-	uint8_t callers;
+	uint16_t callers;
 	const char *calls;
 };
 extern const struct filter_list filter_lists[];
@@ -77,7 +79,7 @@ struct filter_test {
 enum { FILTER_TESTS = 3 };
 struct filter_rule {
 	const char *call;
-	uint8_t callers;
+	uint16_t callers;
 	int16_t verdict;
 	struct filter_test tests[FILTER_TESTS];
 };

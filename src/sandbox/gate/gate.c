@@ -69,6 +69,7 @@ static bool is_allowed(const struct gate_link *link)
 	struct error ignored;
 
 	return (link->state != LINK_RELAY && link->state != LINK_DIALING) ||
+	       gate_link_is_mirrored(link) ||
 	       net_policy_decide(&gate->policy, gate->options.ceiling, &link->host, link->port,
 	                         &ignored) == 0;
 }

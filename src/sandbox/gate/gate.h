@@ -38,6 +38,7 @@ struct gate_options {
 	struct loop *loop;
 	struct channel *channel; /* ready */
 	struct dial *dial;
+	struct dial *mirror; /* of packages (mirror.h); or NULL */
 	const struct net_ceiling *ceiling;
 	struct gate_log *log;
 	uint16_t port;

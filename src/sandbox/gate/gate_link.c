@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "egress/dial.h"
+#include "egress/mirror/mirror.h"
 #include "loop/loop.h"
 #include "sandbox/gate/internal.h"
 
@@ -212,9 +213,21 @@ static bool is_password(const struct gate *gate, const char *given)
 	return differs == 0;
 }
 
+bool gate_link_is_mirrored(const struct gate_link *link)
+{
+	const struct gate *gate = link->gate;
+	enum net_mode mode = gate->policy.mode;
+
+	return gate->options.mirror != NULL && link->is_http &&
+	       mirror_has_host(&link->host, link->port) &&
+	       (gate->options.password[0] != '\0' || mode == NET_MODE_PACKAGES ||
+	        mode == NET_MODE_OPEN);
+}
+
 static void decide_link(struct gate_link *link, const char *password)
 {
 	struct gate *gate = link->gate;
+	bool is_mirrored = gate_link_is_mirrored(link);
 	struct error err;
 
 	if (gate->options.password[0] != '\0' && !is_password(gate, password)) {
@@ -227,13 +240,13 @@ static void decide_link(struct gate_link *link, const char *password)
 		answer_socks(link, SOCKS_NOT_ALLOWED);
 		return finish_answer(link);
 	}
-	if (net_policy_decide(&gate->policy, gate->options.ceiling, &link->host, link->port, &err) <
-	    0)
+	if (!is_mirrored && net_policy_decide(&gate->policy, gate->options.ceiling, &link->host,
+	                                      link->port, &err) < 0)
 		return refuse_link(link, &err);
 	link->state = LINK_DIALING;
 	loop_timer_stop(link->timer);
-	if (dial_start(gate->options.dial, &link->host, link->port, link->is_http, on_dialed, link,
-	               &link->dialing, &err) < 0)
+	if (dial_start(is_mirrored ? gate->options.mirror : gate->options.dial, &link->host,
+	               link->port, link->is_http, on_dialed, link, &link->dialing, &err) < 0)
 		fail_link(link, &err);
 }
 

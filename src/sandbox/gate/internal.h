@@ -79,6 +79,9 @@ void gate_link_free(struct gate_link *link);
 void gate_link_send(struct gate_link *link, struct view bytes);
 void gate_link_log(struct gate_link *link, bool is_allowed, const char *reason);
 
+/* Whether the program wants the mirror of packages, and may use it. */
+bool gate_link_is_mirrored(const struct gate_link *link);
+
 /* --- gate_relay.c --- */
 
 /* Takes over fd. */

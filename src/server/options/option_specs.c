@@ -169,7 +169,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		RANGE(75, 1, 3600),
 		.help = "Seconds after which an HTTP connection without a request is closed." },
 	[OPTION_STATE_DIR] = { "state-dir", PATH(state_dir), .in_file = true, .word = "DIR",
-		.verbs = SANDBOXES | FOR_PS | FOR_RM | FOR_LOGS | FOR_DOCTOR,
+		.verbs = SANDBOXES | FOR_PS | FOR_RM | FOR_LOGS | FOR_DOCTOR | FOR_CACHE,
 		.help = "The directory that holds sandboxes and their database, instead of the "
 			"usual one." },
 	[OPTION_TOOLS_DIR] = { "tools-dir", PATH(tools_dir), .verbs = SANDBOXES, .in_file = true,
@@ -239,14 +239,24 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_DENY_HOSTS] = { "deny-hosts", TEXT(deny_hosts), .verbs = SANDBOXES, .in_file = true,
 		.word = "HOST,...", .accepts = opt_not_empty, .expected = "hosts with , between",
 		.help = "Hosts that no sandbox may reach, whatever its policy." },
-	[OPTION_PIP_INDEX] = { "pip-index", TEXT(pip_index), .verbs = SANDBOXES, .in_file = true,
+	[OPTION_PIP_INDEX] = { "pip-index", TEXT(pip_index), .verbs = SANDBOXES | FOR_CACHE,
+		.in_file = true,
 		.word = "URL", .accepts = opt_not_empty, .expected = "a URL",
 		.help = "The index of Python packages, instead of the one that pip is configured "
 			"for on this machine, or the public one." },
-	[OPTION_NPM_REGISTRY] = { "npm-registry", TEXT(npm_registry), .verbs = SANDBOXES,
+	[OPTION_NPM_REGISTRY] = { "npm-registry", TEXT(npm_registry), .verbs = SANDBOXES | FOR_CACHE,
 		.in_file = true, .word = "URL", .accepts = opt_not_empty, .expected = "a URL",
 		.help = "The registry of JavaScript packages, instead of the one that npm is "
 			"configured for on this machine, or the public one." },
+	[OPTION_PACKAGE_CACHE] = { "package-cache", SIZE(package_cache), .verbs = SANDBOXES,
+		.in_file = true, .word = "SIZE", RANGE(2ull << 30, 0, 1ull << 50),
+		.help = "How many bytes of packages are kept for all sandboxes. Installers then "
+			"get packages from belljar, which alone talks to the indexes; with 0 they "
+			"reach the indexes themselves, and nothing is kept." },
+	[OPTION_NO_AUTO_PACKAGES] = { "no-auto-packages", FLAG(no_auto_packages), SETTING,
+		.help = "Do not install packages by itself. Without this flag, a run that fails "
+			"because a module is missing installs the package and is repeated once, "
+			"if packages can be installed at all." },
 	[OPTION_ONE_ID] = { "one-id", FLAG(one_id), .verbs = SANDBOXES | FOR_DOCTOR,
 		.in_file = true,
 		.help = "Use no subordinate user ids, even where there are some. This is weaker." },
@@ -406,7 +416,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "Give the program a terminal of its own, as 'belljar shell' does; -t is "
 			"short for it." },
 	[OPTION_JSON] = { "json", FLAG(json), .flag_only = true,
-		.verbs = FOR_DOCTOR | FOR_PS | FOR_LOGS | FOR_CLIENT | FOR_TOKEN,
+		.verbs = FOR_DOCTOR | FOR_PS | FOR_LOGS | FOR_CLIENT | FOR_TOKEN | FOR_CACHE,
 		.help = "Print the report as JSON." },
 	[OPTION_WRITE] = { "write", FLAG(write), .verbs = FOR_CONNECT, .flag_only = true,
 		.help = "Edit the client's file, after making a backup beside it." },

@@ -92,6 +92,8 @@ enum option_id {
 	OPTION_DENY_HOSTS,
 	OPTION_PIP_INDEX,
 	OPTION_NPM_REGISTRY,
+	OPTION_PACKAGE_CACHE,
+	OPTION_NO_AUTO_PACKAGES,
 	OPTION_ONE_ID,
 	OPTION_NO_CGROUPS,
 	OPTION_NO_QUOTA,
@@ -191,6 +193,8 @@ struct options {
 	enum net_mode network, network_max;
 	const char *allow_hosts, *ask_hosts, *deny_hosts; /* separated by ","; or NULL */
 	const char *pip_index, *npm_registry; /* URLs; NULL: as pip and npm are configured here */
+	uint64_t package_cache; /* bytes; 0: packages are not kept */
+	bool no_auto_packages; /* runs that lack a module do not install it */
 	enum engine_choice engine;
 	enum docker_root docker_root;
 	const char *image;                        /* of sandboxes, in the docker engine; or NULL */
@@ -250,6 +254,7 @@ enum option_verb {
 	FOR_LOGS = 1 << 9,
 	FOR_CLIENT = 1 << 10,
 	FOR_TOKEN = 1 << 11,
+	FOR_CACHE = 1 << 13,
 };
 
 enum option_type {

@@ -60,6 +60,11 @@ bool package_is_python(const struct package_request *request)
 	return strcmp(request->language, "python") == 0;
 }
 
+static bool is_install(const struct package_request *request)
+{
+	return request->action == PACKAGE_INSTALL || request->action == PACKAGE_NEED;
+}
+
 /* --- the reply --- */
 
 static int fail_reply(const struct package_step *step, const struct package_reply *reply,
@@ -186,7 +191,7 @@ static const char *find_trusted(const char *url, char out[300])
 
 static size_t add_arguments(const struct package_step *step, const char **args, char trusted[300])
 {
-	static const char *const actions[] = { "install", "uninstall", "reset", "list" };
+	static const char *const actions[] = { "install", "uninstall", "reset", "list", "need" };
 	const struct tools_context *context = step->work->context;
 	bool python = package_is_python(&step->request);
 	const char *index = python ? context->pip_index : context->npm_registry;
@@ -232,7 +237,7 @@ static void add_variables(const struct sandbox_installer *access, char text[][16
 int package_step_start(struct package_step *step, const struct work *work, uint32_t within_ms,
                        package_step_fn *fn, void *ctx, struct error *err)
 {
-	const bool needs_index = step->request.action == PACKAGE_INSTALL;
+	const bool needs_index = is_install(&step->request);
 	const uint64_t now = clock_now_ms();
 	const struct wait_options wait = { .call = work->call,
 		                           .began_ms = now,
@@ -243,9 +248,9 @@ int package_step_start(struct package_step *step, const struct work *work, uint3
 	struct sandbox_installer access;
 	const char *args[ARGS_MAX], *env[ENV_MAX] = { NULL };
 	char trusted[300], variables[ENV_MAX][160];
-	const struct process_options options = { .argv = args,
-		                                 .env = env,
-		                                 .deadline_ms = DEADLINE_S * 1000 };
+	const struct process_options options = {
+		.argv = args, .env = env, .cwd = step->request.cwd, .deadline_ms = DEADLINE_S * 1000
+	};
 
 	step->work = work;
 	step->fn = fn;
@@ -290,7 +295,7 @@ static int read_packages(const struct package_request *request, struct buf *out,
 int package_step_prepare(struct package_step *step, const struct tools_context *context,
                          const struct package_request *request, struct error *err)
 {
-	if (request->action == PACKAGE_INSTALL && context->ceiling == NULL)
+	if (is_install(request) && context->ceiling == NULL)
 		return error_set(err, ERR_UNSUPPORTED,
 		                 "packages cannot be installed here: the operator has started this "
 		                 "server with --network-max none");

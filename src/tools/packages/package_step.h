@@ -24,7 +24,13 @@ struct error;
 struct tools_context;
 struct work;
 
-enum package_action { PACKAGE_INSTALL, PACKAGE_UNINSTALL, PACKAGE_RESET, PACKAGE_LIST };
+enum package_action {
+	PACKAGE_INSTALL,
+	PACKAGE_UNINSTALL,
+	PACKAGE_RESET,
+	PACKAGE_LIST,
+	PACKAGE_NEED, /* installs one package, and what the project in `cwd` lists */
+};
 
 /* The values of the argument `language`; the first is the default. */
 extern const char *const package_languages[];
@@ -34,6 +40,7 @@ struct package_request {
 	const char *language;          /* one of package_languages */
 	struct param_strings packages; /* empty for RESET and LIST */
 	const char *sandbox;           /* NULL: the default one; for package_work_start() */
+	const char *cwd;               /* of the installer; NULL: the workspace */
 };
 bool package_is_python(const struct package_request *request);
 

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "kernels/kernels.h"
 #include "tools/catalogue.h"
+#include "tools/packages/package_module.h"
 #include "tools/packages/package_spec.h"
 #include "tools/profiles/code_sandbox.h"
 
@@ -192,12 +193,14 @@ static void on_installed(void *ctx, const struct package_reply *reply, const str
 }
 
 struct needs_reply {
-	struct param_strings needs;
+	struct param_strings needs, modules;
 };
 
 static const struct param needs_table[] = {
 	ARG(struct needs_reply, needs, STRINGS, "", .max = PACKAGE_SPECS_MAX,
 	    .item_max = PACKAGE_SPEC_MAX),
+	ARG(struct needs_reply, modules, STRINGS, "", .max = PACKAGE_SPECS_MAX,
+	    .item_max = PACKAGE_MODULE_MAX),
 	{ 0 },
 };
 
@@ -205,16 +208,21 @@ static const struct param needs_table[] = {
  * sandbox may have written its output. */
 static void read_needs(struct view text, struct buf *out)
 {
-	static const struct json_limits limits = { .depth = 3, .values = 2 * PACKAGE_SPECS_MAX };
+	static const struct json_limits limits = { .depth = 3, .values = 3 * PACKAGE_SPECS_MAX };
 	AUTO_JSON json_t *json = NULL;
 	struct needs_reply reply = { 0 };
 	struct arena arena = { 0 };
+	char package[PACKAGE_SPEC_MAX + 1];
 	struct error ignored;
 
 	if (json_read(text, &limits, &json, NULL, &ignored) == 0 &&
-	    param_decode(needs_table, json, &arena, &reply, &ignored) == 0)
+	    param_decode(needs_table, json, &arena, &reply, &ignored) == 0) {
 		for (size_t i = 0; i < reply.needs.count; i++)
 			(void)!buf_printf(out, &ignored, "%s ", reply.needs.items[i]);
+		for (size_t i = 0; i < reply.modules.count; i++)
+			if (package_of_module(view_of(reply.modules.items[i]), package))
+				(void)!buf_printf(out, &ignored, "%s ", package);
+	}
 	arena_done(&arena);
 }
 
@@ -225,7 +233,7 @@ static void on_needs(struct profile_work *w, const struct profile_run *run)
 	AUTO_BUF struct buf needs;
 	struct error err;
 
-	buf_init(&needs, PACKAGE_SPECS_MAX * (PACKAGE_SPEC_MAX + 1));
+	buf_init(&needs, 2 * PACKAGE_SPECS_MAX * (PACKAGE_SPEC_MAX + 1));
 	read_needs(view_trim(run->out), &needs);
 	if (needs.len == 0) {
 		run_command(w);

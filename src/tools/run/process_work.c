@@ -8,6 +8,7 @@
 #include "tools/catalogue.h"
 #include "tools/files/changed_files.h"
 #include "tools/files/file_work.h"
+#include "tools/packages/auto_install.h"
 #include "tools/run/pictures.h"
 #include "tools/run/run_result.h"
 #include "tools/run/save_output.h"
@@ -29,12 +30,23 @@ struct process_work {
 	bool is_fitted;
 	struct save_output saved;
 	struct changed_files changed;
+	struct auto_install packages;
 	uint64_t mark; /* of changed_files_mark(), before the start */
 };
 
 static struct process_work *process_work_of(struct work *work)
 {
 	return container_of(work, struct process_work, work);
+}
+
+/* When the call is answered at the latest. */
+static uint64_t find_answer_time(const struct process_work *run)
+{
+	if (run->options.is_background)
+		return clock_now_ms() + BACKGROUND_MS;
+	return mcp_call_is_task(run->work.call)
+	               ? UINT64_MAX
+	               : run->began_ms + run->work.context->answer_within_ms;
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -47,6 +59,8 @@ static struct run_result make_result(struct process_work *run, struct process_st
 		                     .max = run->work.context->max_output };
 
 	process_state(run->process, state);
+	if (run->packages.remark[0] != '\0')
+		result.remark = run->packages.remark;
 	run_result_streams(&result, run->process);
 	if (!run->is_fitted)
 		run_result_fit(&result, &run->fit);
@@ -133,14 +147,13 @@ static bool wait_as_task(struct process_work *run)
 	return true;
 }
 
-static void on_waited(void *ctx)
+static void start_wait(struct process_work *run);
+
+static void finish_run(struct process_work *run)
 {
-	struct process_work *run = ctx;
 	bool is_over = process_is_over(run->process);
 	struct process_state state;
 
-	if (!is_over && wait_as_task(run))
-		return;
 	process_state(run->process, &state);
 	if (state.phase == PROCESS_FAILED && process_stream(run->process, false).total == 0 &&
 	    process_stream(run->process, true).total == 0)
@@ -154,31 +167,81 @@ static void on_waited(void *ctx)
 		answer_call(run);
 }
 
+/* --- packages that the run lacks -------------------------------------------------------------- */
+
+/* Runs the same once more. */
+static int repeat_run(struct process_work *run, struct error *err)
+{
+	struct process *again;
+
+	if (sandbox_channel(run->work.sandbox) == NULL)
+		return work_sandbox_gone(err);
+	if (process_start(run->work.sandbox, &run->options.process, &again, err) < 0)
+		return -1;
+	process_free(run->process);
+	run->process = again;
+	start_wait(run);
+	return 0;
+}
+
+static void on_installed(void *ctx, bool is_installed)
+{
+	struct process_work *run = ctx;
+	struct error ignored;
+
+	auto_install_done(&run->packages);
+	if (!is_installed || run->work.is_cancelled || repeat_run(run, &ignored) < 0)
+		finish_run(run);
+}
+
+static bool install_missing(struct process_work *run)
+{
+	uint64_t now = clock_now_ms(), end = find_answer_time(run);
+
+	if (run->options.is_background || run->work.is_cancelled || now >= end)
+		return false;
+	return auto_install_start(&run->packages, &run->work, run->process, &run->options.process,
+	                          end - now < UINT32_MAX ? (uint32_t)(end - now) : 0, on_installed,
+	                          run);
+}
+
+static void on_waited(void *ctx)
+{
+	struct process_work *run = ctx;
+	bool is_over = process_is_over(run->process);
+
+	if ((!is_over && wait_as_task(run)) || (is_over && install_missing(run)))
+		return;
+	finish_run(run);
+}
+
 /* --- the process ------------------------------------------------------------------------------ */
+
+static void start_wait(struct process_work *run)
+{
+	const struct wait_options wait = { .call = run->work.call,
+		                           .began_ms = run->began_ms,
+		                           .until_ms = find_answer_time(run),
+		                           .fn = on_waited,
+		                           .ctx = run };
+
+	wait_process_start(&run->wait, run->process, &wait);
+}
 
 static int start_process(struct work *work, struct error *err)
 {
 	struct process_work *run = process_work_of(work);
 	struct process_options *options = &run->options.process;
-	struct wait_options wait = { .call = work->call,
-		                     .began_ms = run->began_ms,
-		                     .until_ms = run->began_ms + work->context->answer_within_ms,
-		                     .fn = on_waited,
-		                     .ctx = run };
 
 	options->detached = run->options.is_background;
 	/* The interpreter of a session reads the whole stdin of a cell from the RUN message. */
 	options->keep_input = options->detached && options->session == NULL;
-	if (run->options.is_background)
-		wait.until_ms = clock_now_ms() + BACKGROUND_MS;
-	else if (mcp_call_is_task(work->call))
-		wait.until_ms = UINT64_MAX;
 	if (sandbox_channel(work->sandbox) == NULL)
 		return work_sandbox_gone(err);
 	run->mark = changed_files_mark();
 	if (process_start(work->sandbox, options, &run->process, err) < 0)
 		return -1;
-	wait_process_start(&run->wait, run->process, &wait);
+	start_wait(run);
 	return 0;
 }
 
@@ -201,6 +264,7 @@ static void free_process_work(struct work *work)
 	struct process_work *run = process_work_of(work);
 
 	wait_process_stop(&run->wait);
+	auto_install_done(&run->packages);
 	pictures_done(&run->pictures);
 	save_output_done(&run->saved);
 	changed_files_done(&run->changed);

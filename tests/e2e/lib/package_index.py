@@ -1,27 +1,32 @@
-"""package_index.py PORT-FILE - an index of Python packages on loopback (PEP 503), for tests.
+"""package_index.py PORT-FILE [PORT] - an index of Python packages on loopback (PEP 503), and a registry of npm, for
+tests.
 
-It makes small wheels and source distributions in memory and serves them below /simple/. Some of its
-packages are bad on purpose. It prints nothing; the port is written to PORT-FILE, and each request to
+It makes small wheels and source distributions in memory and serves them below /simple/, and packages of npm below
+/npm/. Some of its packages are bad on purpose. It prints nothing; the port is written to PORT-FILE, and each request to
 PORT-FILE.log."""
 import base64
 import hashlib
 import http.server
 import io
+import json
 import pathlib
 import sys
 import tarfile
 import time
+import urllib.parse
 import zipfile
 
 out = pathlib.Path(sys.argv[1])
 
 
-def wheel(name, version, body, requires=(), extras=()):
+def wheel(name, version, body, requires=(), extras=(), distribution=None):
+    """A wheel with one module; `distribution` is the name of the package if it differs."""
+    module, name = name, distribution or name
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     metadata += "".join(f"Provides-Extra: {extra}\n" for extra in extras)
     metadata += "".join(f"Requires-Dist: {one}\n" for one in requires)
-    files = {f"{name}.py": body, f"{info}/METADATA": metadata,
+    files = {f"{module}.py": body, f"{info}/METADATA": metadata,
              f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
     record = "".join(f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip('=')},{len(text)}\n"
                      for path, text in files.items()) + f"{info}/RECORD,,\n"
@@ -57,6 +62,28 @@ open(os.path.expanduser('~/attempts'), 'w').write(' '.join(results))
 setup(name='builds', version='1.0', py_modules=[])
 """
 
+# A package whose build asks the proxy of its installer for what it should not get.
+PROBES = """
+import base64, http.client, json, os, urllib.parse
+from setuptools import setup
+proxy = urllib.parse.urlsplit(os.environ['http_proxy'])
+login = {'Proxy-Authorization': 'Basic ' + base64.b64encode(f'{proxy.username}:{proxy.password}'.encode()).decode()}
+def ask(method, url, body=None):
+    connection = http.client.HTTPConnection(proxy.hostname, proxy.port, timeout=30)
+    connection.request(method, url, body, login)
+    return connection.getresponse().status
+pip, npm = 'http://pip.belljar.internal', 'http://npm.belljar.internal'
+asked = [('GET', pip + path) for path in (
+    '/simple/alpha/', '/simple/../x/', '/simple/%%2e%%2e/', '/simple/Alpha/', '/files/alpha/..%%2f..%%2fx', '/files/alpha/nothere.whl',
+    '/files/alpha/', '/simple/alpha/more', '/x', '//')]
+asked += [('GET', npm + path) for path in ('/../x', '/@scope', '/left/-/../x', '/left/-/right-1.0.0.tgz')]
+asked += [('POST', pip + '/simple/alpha/'), ('PUT', pip + '/files/alpha/alpha-2.0-py3-none-any.whl'), ('GET', pip + ':81/simple/alpha/'),
+          ('GET', 'http://other.belljar.internal/'), ('POST', 'http://127.0.0.1:%d/upload')]
+results = {f'{method} {url}': ask(method, url, b'x' if method != 'GET' else None) for method, url in asked}
+open(os.path.expanduser('~/probes'), 'w').write(json.dumps(results))
+setup(name='probes', version='1.0', py_modules=[])
+"""
+
 FILES = {}
 
 
@@ -68,10 +95,25 @@ add("alpha", wheel("alpha", "1.0", "VALUE = 1\n"), wheel("alpha", "2.0", "VALUE 
 add("beta", wheel("beta", "1.0", "import alpha\n", ["alpha<2"]))
 add("gamma", wheel("gamma", "1.0", "", ["alpha>=2"], ["more"]), wheel("gamma", "1.1", "", ['beta; extra == "more"'], ["more"]))
 add("clash", wheel("clash", "1.0", "", ["alpha>=2", "beta"]))
+add("pymupdf", wheel("fitz", "1.0", "NAME = 'fitz'\n", distribution="pymupdf"))
 add("wrong-hash", wheel("wrong_hash", "1.0", "VALUE = 1\n"))
+add("large", wheel("large", "1.0", "X = '" + "".join(chr(97 + n * n % 26) for n in range(3000000)) + "'\n"))
 add("hangs", wheel("hangs", "1.0", ""))
 add("dies", wheel("dies", "1.0", "X = '" + "x" * 100000 + "'\n"))
 add("endless", wheel("endless", "1.0", ""))
+
+
+def npm_package(name, version, body):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as archive:
+        for path, text in {"package.json": json.dumps({"name": name, "version": version, "main": "index.js"}), "index.js": body}.items():
+            entry = tarfile.TarInfo(f"package/{path}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return data.getvalue()
+
+
+NPM = {name: npm_package(name, "1.0.0", f"module.exports = '{name}';\n") for name in ("left", "@scope/right")}
 
 
 class Index(http.server.BaseHTTPRequestHandler):
@@ -98,7 +140,20 @@ class Index(http.server.BaseHTTPRequestHandler):
             return self.page(f"<!DOCTYPE html><html><body>{links}</body></html>")
         if parts[:1] == ["files"] and len(parts) == 3 and parts[2] in FILES.get(parts[1], {}):
             return self.file(parts[1], FILES[parts[1]][parts[2]])
+        if parts[:1] == ["npm"]:
+            return self.npm(urllib.parse.unquote("/".join(parts[1:])))
         return self.page("not found", 404)
+
+    def npm(self, path):
+        name, _, file = path.partition("/-/")
+        if name not in NPM:
+            return self.page("{}", 404)
+        if file:
+            return self.file(name, NPM[name])
+        url = f"http://127.0.0.1:{server.server_address[1]}/npm/{name}/-/{name.split('/')[-1]}-1.0.0.tgz"
+        integrity = "sha512-" + base64.b64encode(hashlib.sha512(NPM[name]).digest()).decode()
+        self.page(json.dumps({"name": name, "dist-tags": {"latest": "1.0.0"}, "versions": {
+            "1.0.0": {"name": name, "version": "1.0.0", "dist": {"tarball": url, "integrity": integrity}}}}))
 
     def file(self, name, data):
         if name == "hangs":
@@ -115,8 +170,9 @@ class Index(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index)
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int((sys.argv + ["0"])[2])), Index)
 server.handle_error = lambda *_: None  # clients go away in the middle
+add("probes", source("probes", "1.0", PROBES % server.server_address[1]))
 add("builds", source("builds", "1.0", BUILD % server.server_address[1]))
 temporary = pathlib.Path(f"{out}.new")
 temporary.write_text(str(server.server_address[1]))

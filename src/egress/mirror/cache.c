@@ -1,0 +1,179 @@
+#include "egress/mirror/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/mem.h"
+
+enum {
+	ENTRIES_MAX = 50000,
+	LEFT_S = 6 * 3600, /* a file that is being written this long was left by a killed process */
+};
+
+int cache_open(const struct cache *cache, const char *name, int64_t *ret_age_s)
+{
+	int fd = openat(cache->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		(void)close(fd);
+		return -1;
+	}
+	*ret_age_s = (int64_t)time(NULL) - (int64_t)st.st_mtime;
+	if (name[0] == 'f')
+		(void)futimens(fd, NULL); /* a failure makes the entry look older than it is */
+	return fd;
+}
+
+void cache_remove(const struct cache *cache, const char *name)
+{
+	(void)unlinkat(cache->dir, name, 0);
+}
+
+/* --- writing --- */
+
+void cache_write_start(struct cache_write *write, const struct cache *cache)
+{
+	uint64_t number = 0;
+
+	*write = (struct cache_write){ .cache = cache, .fd = -1 };
+	if (getrandom(&number, sizeof number, 0) != sizeof number)
+		return;
+	(void)snprintf(write->temporary, sizeof write->temporary, "t-%016llx",
+	               (unsigned long long)number);
+	write->fd = openat(cache->dir, write->temporary,
+	                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+void cache_write_cancel(struct cache_write *write)
+{
+	if (write->fd < 0)
+		return;
+	(void)close(write->fd);
+	write->fd = -1;
+	cache_remove(write->cache, write->temporary);
+}
+
+void cache_write_bytes(struct cache_write *write, struct view bytes)
+{
+	struct error ignored;
+
+	if (write->fd < 0)
+		return;
+	write->bytes += bytes.len;
+	if (write->bytes > write->cache->max_bytes / 2 ||
+	    fd_write_all(write->fd, bytes, &ignored) < 0)
+		cache_write_cancel(write);
+}
+
+/* --- the limit --- */
+
+struct known_entry {
+	char name[CACHE_NAME_MAX + 1];
+	uint64_t bytes;
+	int64_t used_s;
+};
+
+struct known_entries {
+	struct known_entry *items;
+	size_t count, room;
+	uint64_t bytes;
+};
+
+static void add_known(void *ctx, const struct cache_entry *entry)
+{
+	struct known_entries *all = ctx;
+
+	if (all->count == all->room) {
+		all->room = all->room != 0 ? 2 * all->room : 256;
+		all->items = mem_resize(all->items, all->room * sizeof *all->items);
+	}
+	(void)snprintf(all->items[all->count].name, sizeof all->items[0].name, "%s", entry->name);
+	all->items[all->count].bytes = entry->bytes;
+	all->items[all->count++].used_s = entry->used_s;
+	all->bytes += entry->bytes;
+}
+
+static int compare_used(const void *a, const void *b)
+{
+	const struct known_entry *one = a, *other = b;
+
+	return (one->used_s > other->used_s) - (one->used_s < other->used_s);
+}
+
+/* Two processes may do this at the same time: then a few more entries are removed than needed. */
+static void enforce_limit(const struct cache *cache)
+{
+	struct known_entries all = { 0 };
+	struct error ignored;
+
+	if (cache_each(cache, add_known, &all, &ignored) == 0 &&
+	    (all.bytes > cache->max_bytes || all.count > ENTRIES_MAX)) {
+		size_t left = all.count;
+
+		qsort(all.items, all.count, sizeof *all.items, compare_used);
+		for (size_t i = 0;
+		     i < all.count && (all.bytes > cache->max_bytes || left > ENTRIES_MAX); i++) {
+			cache_remove(cache, all.items[i].name);
+			all.bytes -= all.items[i].bytes;
+			left--;
+		}
+	}
+	free(all.items);
+}
+
+void cache_write_finish(struct cache_write *write, const char *name)
+{
+	if (write->fd < 0)
+		return;
+	if (renameat(write->cache->dir, write->temporary, write->cache->dir, name) < 0)
+		return cache_write_cancel(write);
+	(void)close(write->fd);
+	write->fd = -1;
+	enforce_limit(write->cache);
+}
+
+/* --- the entries --- */
+
+/* Calls each() for one entry, or removes what a killed process has left. */
+static void visit_entry(const struct cache *cache, const char *name,
+                        void (*each)(void *ctx, const struct cache_entry *entry), void *ctx)
+{
+	struct cache_entry entry = { .name = name };
+	struct stat st;
+
+	if (fstatat(cache->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+	    strlen(name) > CACHE_NAME_MAX)
+		return;
+	entry.bytes = (uint64_t)st.st_size;
+	entry.used_s = st.st_mtime;
+	if (strncmp(name, "t-", 2) != 0)
+		each(ctx, &entry);
+	else if ((int64_t)time(NULL) - entry.used_s > LEFT_S)
+		cache_remove(cache, name);
+}
+
+int cache_each(const struct cache *cache, void (*each)(void *ctx, const struct cache_entry *entry),
+               void *ctx, struct error *err)
+{
+	DIR *dir = fd_open_dir(cache->dir, ".");
+	const struct dirent *entry;
+
+	if (dir == NULL)
+		return error_sys(err, "read the cache of packages");
+	while ((entry = readdir(dir)) != NULL)
+		visit_entry(cache, entry->d_name, each, ctx);
+	(void)closedir(dir);
+	return 0;
+}

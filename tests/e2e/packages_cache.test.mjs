@@ -1,0 +1,163 @@
+// The cache of packages: what one sandbox has installed, another gets without the index.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { BELLJAR } from './lib/programs.mjs';
+import { open, refused, sleep, stateDir, structuredOf, toolsOf } from './lib/sandboxed.mjs';
+
+const indexes = [];
+const dir = mkdtempSync(join(tmpdir(), 'belljar-cache-'));
+after(() => {
+  for (const index of indexes) index.kill();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+/** An index of its own, with requests() that it got and stop(). */
+async function startIndex() {
+  const portFile = join(dir, `port${indexes.length}`);
+  const index = spawn('python3', [fileURLToPath(new URL('lib/package_index.py', import.meta.url)), portFile], { stdio: 'inherit' });
+  indexes.push(index);
+  while (!existsSync(portFile)) await sleep(20);
+  const url = `http://127.0.0.1:${readFileSync(portFile)}`;
+  return {
+    url,
+    requests: () => (existsSync(`${portFile}.log`) ? readFileSync(`${portFile}.log`, 'utf8') : ''),
+    stop: () => new Promise((resolve) => index.once('exit', resolve) && index.kill('SIGKILL')),
+  };
+}
+
+async function serve(t, index, settings) {
+  const state = stateDir(t);
+  const session = open(t, { STATE_DIR: state, PIP_INDEX: `${index.url}/simple`, NPM_REGISTRY: `${index.url}/npm`, ANSWER_WITHIN: 170000, ...settings });
+  const tools = toolsOf(() => session);
+  t.after(async () => (await session).close());
+  return {
+    tools,
+    cache: () => readdirSync(join(state, 'cache')).map((name) => ({ name, path: join(state, 'cache', name) })),
+    install: (packages, more) => tools.install_packages({ packages, ...more }, { timeout: 180000 }),
+    create: async (name) => (await tools.create_sandbox({ name }), { sandbox: name }),
+  };
+}
+const filesOf = (entries) => entries.map(({ name }) => name.split('~')[1]).filter(Boolean).sort();
+
+test('a second sandbox installs the same without the index', async (t) => {
+  const index = await startIndex();
+  const { install, create, cache, tools } = await serve(t, index);
+  const one = await create('one');
+  assert.deepEqual(structuredOf(await install(['gamma[more]==1.1'], one)).installed, ['alpha==1.0', 'beta==1.0', 'gamma==1.1']);
+  assert.match(structuredOf(await install(['left', '@scope/right'], { ...one, language: 'javascript' })).installed.join(), /@scope\/right@1\.0\.0,left@1\.0\.0/);
+  assert.deepEqual(filesOf(cache()), [
+    'alpha-1.0-py3-none-any.whl', 'beta-1.0-py3-none-any.whl', 'gamma-1.1-py3-none-any.whl', 'left-1.0.0.tgz', 'right-1.0.0.tgz',
+  ]);
+  await index.stop();
+  // Pages are older than their time: they are still used while the index cannot be reached.
+  for (const { name, path } of cache()) if (name.startsWith('p-')) utimesSync(path, 1000, 1000);
+  const two = await create('two');
+  assert.deepEqual(structuredOf(await install(['gamma[more]==1.1'], two)).installed, ['alpha==1.0', 'beta==1.0', 'gamma==1.1']);
+  assert.equal(structuredOf(await install(['left', '@scope/right'], { ...two, language: 'javascript' })).installed.length, 2);
+  const run = { ...two, language: 'javascript', code: 'console.log(require("left"), require("@scope/right"))' };
+  assert.equal(structuredOf(await tools.run_code(run)).stdout, 'left @scope/right\n');
+  refused(await install(['pymupdf'], two), /pip failed: .*the package index cannot be used/);
+});
+
+test('only what has its hash is kept', async (t) => {
+  const index = await startIndex();
+  const { install, create, cache, tools } = await serve(t, index, { PACKAGE_CACHE: '64M' });
+  const at = await create('bad');
+  refused(await install(['wrong-hash'], at), /HASHES/);
+  refused(await install(['dies'], at), /pip failed/);
+  refused(await install(['hangs'], at), /pip failed/);
+  await tools.create_sandbox({ name: 'endless', disk_mb: 300 }); // 10 GiB: more than a file of the cache may have
+  refused(await install(['endless'], { sandbox: 'endless' }), /pip failed|wrote more than 300 MiB/);
+  assert.deepEqual(filesOf(cache()), []);
+  assert.ok(cache().every(({ name }) => name.startsWith('p-')), 'no temporary file is left');
+});
+
+test('a file that was changed on the disk is fetched again', async (t) => {
+  const index = await startIndex();
+  const { install, create, cache } = await serve(t, index);
+  await install(['alpha==2.0'], await create('first'));
+  const entry = cache().find(({ name }) => name.includes('~'));
+  writeFileSync(entry.path, 'something else');
+  assert.deepEqual(structuredOf(await install(['alpha==2.0'], await create('second'))).installed, ['alpha==2.0']);
+  assert.equal(index.requests().match(/GET \/files\/alpha\/alpha-2/g).length, 2);
+  assert.ok(statSync(entry.path).size > 100);
+});
+
+test('many sandboxes install the same at once', async (t) => {
+  const index = await startIndex();
+  const { install, create, cache } = await serve(t, index);
+  const places = [];
+  for (let i = 0; i < 4; i++) places.push(await create(`at-once-${i}`));
+  for (const answer of await Promise.all(places.map((at) => install(['large', 'beta'], at))))
+    assert.deepEqual(structuredOf(answer).installed, ['alpha==1.0', 'beta==1.0', 'large==1.0']);
+  assert.deepEqual(filesOf(cache()).map((name) => name.split('-')[0]), ['alpha', 'beta', 'large']);
+});
+
+test('the oldest files make room', async (t) => {
+  const index = await startIndex();
+  const { install, create, cache } = await serve(t, index, { PACKAGE_CACHE: '7M' });
+  const at = await create('room');
+  await install(['alpha==2.0'], at);
+  for (const { path } of cache()) utimesSync(path, 1000, 1000);
+  await install(['large'], at);
+  assert.deepEqual(filesOf(cache()), ['alpha-2.0-py3-none-any.whl', 'large-1.0-py3-none-any.whl']);
+  writeFileSync(join(cache()[0].path, '..', 'p-filler'), Buffer.alloc(5 << 20));
+  await install(['gamma==1.0'], await create('more'));
+  const left = filesOf(cache());
+  assert.ok(!left.includes('large-1.0-py3-none-any.whl') && left.includes('gamma-1.0-py3-none-any.whl'), left.join());
+  assert.ok(cache().reduce((sum, { path }) => sum + statSync(path).size, 0) <= 7 << 20);
+});
+
+test('a build reaches the mirror, and cannot make it do anything else', async (t) => {
+  const index = await startIndex();
+  const { install, create, tools, cache } = await serve(t, index);
+  const at = await create('attack');
+  assert.deepEqual(structuredOf(await install(['probes'], at)).installed, ['probes==1.0']);
+  const results = JSON.parse(structuredOf(await tools.run_command({ ...at, command: 'cat ~/probes' })).stdout);
+  assert.equal(results['GET http://pip.belljar.internal/simple/alpha/'], 200);
+  delete results['GET http://pip.belljar.internal/simple/alpha/'];
+  for (const [what, status] of Object.entries(results)) assert.ok([400, 403, 404].includes(status), `${what}: ${status}`);
+  assert.ok(Object.keys(results).length >= 14);
+  assert.doesNotMatch(index.requests(), /POST|PUT|upload|\.\./);
+  assert.deepEqual(filesOf(cache()), ['probes-1.0.tar.gz']);
+});
+
+test('--package-cache 0 keeps nothing', async (t) => {
+  const index = await startIndex();
+  const { install, create, cache } = await serve(t, index, { PACKAGE_CACHE: 0 });
+  assert.deepEqual(structuredOf(await install(['alpha==2.0'], await create('direct'))).installed, ['alpha==2.0']);
+  assert.throws(cache, /ENOENT/);
+});
+
+test('belljar cache warm, ls and rm', async (t) => {
+  const index = await startIndex();
+  const state = stateDir(t);
+  const verb = (...args) => {
+    const flags = ['--state-dir', state, ...(args[0] === 'warm' ? ['--pip-index', `${index.url}/simple`, '--npm-registry', `${index.url}/npm`] : [])];
+    const { status, stdout, stderr } = spawnSync(BELLJAR, ['cache', ...flags, ...args], { encoding: 'utf8' });
+    return { status, text: stdout + stderr };
+  };
+  assert.match(verb('ls').text, /^0 files and 0 pages, 0 bytes$/m);
+  writeFileSync(join(dir, 'requirements.txt'), 'gamma[more]==1.1 ; python_version > "3" # why\n-e .\n');
+  writeFileSync(join(dir, 'package.json'), '{"dependencies": {"left": "1"}, "devDependencies": {"@scope/right": "^1.0.0"}}');
+  assert.match(verb('warm', join(dir, 'requirements.txt')).text, /The cache has what '.*requirements\.txt' lists/);
+  assert.match(verb('warm', join(dir, 'package.json')).text, /The cache has what/);
+  const listed = verb('ls').text;
+  for (const name of ['alpha-1.0-', 'beta-1.0-', 'gamma-1.1-', 'left-1.0.0.tgz', 'right-1.0.0.tgz']) assert.ok(listed.includes(name), name);
+  assert.match(JSON.stringify(JSON.parse(verb('ls', '--json', 'alpha').text).files), /"hash":"sha256-[0-9a-f]{64}"/);
+  assert.match(verb('rm', 'alpha').text, /Removed 1 files and 0 pages/);
+  assert.doesNotMatch(verb('ls').text, /alpha/);
+  assert.match(verb('rm').text, /Removed 4 files/);
+  assert.match(verb('ls').text, /^0 files and 0 pages/m);
+  writeFileSync(join(dir, 'bad.txt'), 'nothere\n');
+  const failed = verb('warm', join(dir, 'bad.txt'));
+  assert.match(failed.text, /No matching distribution found for nothere/);
+  assert.equal(failed.status, 1);
+  assert.match(verb('warm').text, /name one file/);
+  assert.match(spawnSync(BELLJAR, ['ps', '--state-dir', state], { encoding: 'utf8' }).stdout, /^(?!.*cache-warm)/s);
+});
