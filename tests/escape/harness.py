@@ -176,6 +176,8 @@ class Box:
                 return line
             if not line:
                 break
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)  # its stdout has ended, so it exits; its stderr says why
         raise AssertionError(f"no line with '{text}'; {process.stderr.read() if process.poll() is not None else ''}")
 
     def check_canary(self):
