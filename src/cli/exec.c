@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "base/error.h"
 #include "cli/support/attachment.h"
 #include "cli/support/foreground.h"
@@ -11,10 +13,24 @@ struct exec {
 	struct foreground program;
 };
 
+/* Users of `docker exec` name the sandbox first. */
+static void print_hint(const struct exec *exec)
+{
+	const char *program = exec->call->operands[0];
+
+	if (attachment_has_sandbox(exec->attachment, program))
+		(void)fprintf(stderr,
+		              "belljar: '%s' is a sandbox: belljar exec --sandbox %s PROGRAM "
+		              "runs a program in it\n",
+		              program, program);
+}
+
 static void on_ended(void *ctx, int status)
 {
 	struct exec *exec = ctx;
 
+	if (status == STATUS_MISSING && exec->call->options->sandbox == NULL)
+		print_hint(exec);
 	attachment_stop(exec->attachment, status);
 }
 

@@ -8,22 +8,6 @@
 #include "base/cleanup.h"
 #include "egress/internal.h"
 
-static int wait_until_confined(int socket, struct error *err)
-{
-	static struct dialer_reply reply;
-	ssize_t n;
-
-	do
-		n = recv(socket, &reply, sizeof reply, 0);
-	while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof reply)
-		return error_set(err, ERR_SYSTEM, "start the dialer: the process has ended");
-	if (!reply.failed)
-		return 0;
-	*err = reply.err;
-	return error_wrap(err, "start the dialer");
-}
-
 int dialer_start(const struct dialer_config *config, struct dialer *ret, struct error *err)
 {
 	static struct upstream upstream;
@@ -42,12 +26,29 @@ int dialer_start(const struct dialer_config *config, struct dialer *ret, struct 
 	if (dialer.pid < 0) {
 		dialer.pid = 0;
 		(void)error_sys(err, "start the dialer");
-	} else if (wait_until_confined(dialer.socket, err) == 0) {
-		*ret = dialer;
-		return 0;
+		dialer_stop(&dialer);
+		return -1;
 	}
-	dialer_stop(&dialer);
-	return -1;
+	*ret = dialer;
+	return 0;
+}
+
+int dialer_wait(const struct dialer *dialer, struct error *err)
+{
+	static struct dialer_reply reply;
+	ssize_t n;
+
+	if (dialer->pid == 0)
+		return 0;
+	do
+		n = recv(dialer->socket, &reply, sizeof reply, 0);
+	while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof reply)
+		return error_set(err, ERR_SYSTEM, "start the dialer: the process has ended");
+	if (!reply.failed)
+		return 0;
+	*err = reply.err;
+	return error_wrap(err, "start the dialer");
 }
 
 void dialer_stop(struct dialer *dialer)

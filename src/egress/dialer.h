@@ -10,7 +10,7 @@
  * root another user id, a seccomp filter, and Landlock leaves it reading below /etc and the
  * libraries.
  *
- *   dialer_start -> the socket goes to dial_new() -> dialer_stop
+ *   dialer_start -> dialer_wait -> the socket goes to dial_new() -> dialer_stop
  *
  * The struct is the caller's; it owns the socket until dial_new() takes it over. */
 #pragma once
@@ -46,9 +46,12 @@ struct dialer_config {
 };
 
 /* Must be called before there is a loop or a thread. Reads the upstream proxies from HTTPS_PROXY,
- * HTTP_PROXY and NO_PROXY. Returns when the dialer is confined. */
+ * HTTP_PROXY and NO_PROXY. */
 MUST_CHECK int dialer_start(const struct dialer_config *config, struct dialer *ret,
                             struct error *err);
+/* Returns when the dialer is confined. That takes a few milliseconds after dialer_start(), in which
+ * the caller can do other work. Does nothing if there is no process. */
+MUST_CHECK int dialer_wait(const struct dialer *dialer, struct error *err);
 /* Closes the socket if it is still here, and waits for the process, which exits when the last copy
  * of the socket is closed. */
 void dialer_stop(struct dialer *dialer);

@@ -2,20 +2,23 @@
 //
 // The loader (kernel_node.c) evaluates the text that it read from descriptor 3. node_image.S joins
 // the files node*.js, each of which is one function. A process that waits for a fresh run becomes
-// that run: nothing of the kernel is then on its stack or in its globals. The process of a session
-// continues in node_session.js.
+// that run: nothing of the kernel is then on its stack, or in its globals except the function that
+// tells the last value (node_value.js). The process of a session continues in node_session.js.
 //
 // The kernel must work in Node 18.
-(dynamic_import, run_session, replace_imports, make_remove_types) => {
+(dynamic_import, run_session, replace_imports, make_remove_types, make_tell_value) => {
 	'use strict';
 	const fs = require('fs');
 	const path = require('path');
 	const Module = require('module');
+	const util = require('util');
 	const vm = require('vm');
+	const EventEmitter = require('events');
 	const session = globalThis.__belljar_session; // 'javascript' or 'typescript'; undefined: a fresh run
 	delete globalThis.__belljar_session;
 
 	const CHANNEL = 3;
+	const VALUE_MAX = 16 * 1024; // characters of a value as text
 
 	// Sleeps for 2 ms without returning to the event loop.
 	function sleep_briefly() {
@@ -175,16 +178,71 @@
 		process.execArgv = [];
 	}
 
+	// Promises and what a program only starts (servers, timers, streams) are no results.
+	function is_result(value) {
+		if (value === undefined || typeof value?.then === 'function' || typeof value?.hasRef === 'function')
+			return false;
+		return !(value instanceof EventEmitter);
+	}
+
+	function show_value({ '': value }) {
+		delete globalThis.__last_value;
+		try {
+			if (!is_result(value))
+				return;
+			const text = util.inspect(value);
+			const more = text.length > VALUE_MAX ? `\n... (${text.length - VALUE_MAX} characters more)` : '';
+			send_frame('v', 'text/plain', text.slice(0, VALUE_MAX) + more, '');
+		} catch {
+			// The value cannot be shown.
+		} finally {
+			fs.closeSync(CHANNEL);
+		}
+	}
+
+	// Has the main program compiled from another text than that of its file, which workers and forked
+	// processes execute again. The frame of the loader below stays on the program's stack, and its file
+	// name makes it one of Node's own.
+	const replace_loader = vm.runInThisContext(`(extensions, original, compile) => {
+		extensions['.js'] = function (module, filename) {
+			extensions['.js'] = original;
+			const main = compile(module, filename);
+			Reflect.apply(main.body, module.exports, main.args);
+		};
+	}`, { filename: 'node:internal/modules/cjs/loader' });
+
+	function replace_main(text, names) {
+		replace_loader(Module._extensions, Module._extensions['.js'], (module, filename) => ({
+			body: vm.compileFunction(text, names, { filename, lineOffset: -1 }),
+			args: [module.exports, Module.createRequire(filename), module, filename, path.dirname(filename), show_value],
+		}));
+	}
+
+	// Makes the program tell its last value, if it has one. Until then it has the channel, over which it
+	// can send nothing that ends the run. Returns the text of the program's file.
+	function prepare_value(code, is_module) {
+		const { names, tell_value } = make_tell_value(replace_imports);
+		// import() does not work in code that is compiled by vm.
+		const text = is_module || !/\bimport\b/.test(code) ? tell_value(code, is_module) : null;
+		if (text === null)
+			fs.closeSync(CHANNEL);
+		else if (is_module)
+			Object.defineProperty(globalThis, '__last_value', { configurable: true, value: show_value });
+		else
+			replace_main(text, names);
+		return is_module && text !== null ? text : code;
+	}
+
 	function run_fresh() {
 		const header = read_sync(5);
 		const run = decode_run(read_sync(header.readUInt32LE(1)));
 		const directory = path.resolve(run.name);
-		const file = path.join(directory, is_module(run.code) ? 'main.mjs' : 'main.js');
+		const is_esm = is_module(run.code);
+		const file = path.join(directory, is_esm ? 'main.mjs' : 'main.js');
 		fs.mkdirSync(path.dirname(directory), { recursive: true });
 		fs.mkdirSync(directory, { mode: 0o700 });
-		fs.writeFileSync(file, run.code, { mode: 0o600 });
+		fs.writeFileSync(file, prepare_value(run.code, is_esm), { mode: 0o600 });
 		set_stdin(run.has_stdin ? run.stdin : Buffer.alloc(0), directory);
-		fs.closeSync(CHANNEL);
 		for (const [name, value] of run.env.map(split_env))
 			process.env[name] = value;
 		if (run.cwd)

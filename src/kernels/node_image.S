@@ -4,7 +4,7 @@
 	.global kernel_node_text, kernel_node_end
 	.hidden kernel_node_text, kernel_node_end
 kernel_node_text:
-	.ascii "((main, session, types, imports) => (load) => main(load, session, imports, types))(\n"
+	.ascii "((main, session, types, imports, value) => (load) => main(load, session, imports, types, value))(\n"
 	.incbin "src/kernels/node.js"
 	.ascii ",\n"
 	.incbin "src/kernels/node_session.js"
@@ -12,6 +12,8 @@ kernel_node_text:
 	.incbin "src/kernels/node_types.js"
 	.ascii ",\n"
 	.incbin "src/kernels/node_imports.js"
+	.ascii ",\n"
+	.incbin "src/kernels/node_value.js"
 	.ascii ")\n"
 kernel_node_end:
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -361,6 +362,15 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 	return spawner_start(&spawner, &base->spawner, &base->socket, err);
 }
 
+/* After a failure: the spawner or the broker exits when its socket is closed. */
+static void stop_spawner(struct runtime_base *base)
+{
+	cleanup_fd(&base->listener);
+	cleanup_fd(&base->socket);
+	if (base->spawner > 0)
+		(void)waitpid(base->spawner, NULL, 0);
+}
+
 /* Only servers share their sandboxes: a command would end its sandbox, with the programs of other
  * processes in it, when its own program exits. A server without the socket still serves its own
  * client. */
@@ -441,6 +451,9 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 		                                  : start_spawner)(options, ret, sources, err);
 	if (r == 0 && options->verb == FOR_SERVE)
 		listen_for_guests(ret);
+	/* The dialer confines itself while the spawner is started, which takes longer. */
+	if (r == 0)
+		r = dialer_wait(&ret->dialer, err);
 	for (size_t i = 0; i < ret->target_count; i++)
 		free(sources[i]);
 	ids_taken_done(&ret->taken); /* the spawner has a copy */
@@ -449,6 +462,7 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 		dialer_stop(&ret->dialer);
 		dialer_stop(&ret->mirror);
 		free(ret->network);
+		stop_spawner(ret);
 		instance_remove(ret->servers, ret->instance);
 		(void)close(ret->lock);
 		(void)close(ret->servers);

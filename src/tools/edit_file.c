@@ -27,9 +27,10 @@ struct edit_file_args {
 
 static const struct param edit_fields[] = {
 	ARG_REQUIRED(struct edit, old, TEXT, "The exact text to replace, without line numbers.",
-	             .max = TEXT_MAX, .also = PARAM_ALSO("old_string", "old_str", "old_text")),
+	             .max = TEXT_MAX,
+	             .also = PARAM_ALSO("old_string", "old_str", "old_text", "oldText")),
 	ARG_REQUIRED(struct edit, new, TEXT, "The text in its place.", .max = TEXT_MAX,
-	             .also = PARAM_ALSO("new_string", "new_str", "new_text")),
+	             .also = PARAM_ALSO("new_string", "new_str", "new_text", "newText")),
 	ARG(struct edit, all, BOOL, "Replace every occurrence.", .also = PARAM_ALSO("replace_all")),
 	{ 0 },
 };
@@ -44,13 +45,13 @@ static const struct param params[] = {
 	  .type = PARAM_TEXT,
 	  .hidden = true,
 	  .max = TEXT_MAX,
-	  .also = PARAM_ALSO("old", "old_str", "old_text"),
+	  .also = PARAM_ALSO("old", "old_str", "old_text", "oldText"),
 	  .offset = offsetof(struct edit_file_args, one.old) },
 	{ .name = "new_string",
 	  .type = PARAM_TEXT,
 	  .hidden = true,
 	  .max = TEXT_MAX,
-	  .also = PARAM_ALSO("new", "new_str", "new_text"),
+	  .also = PARAM_ALSO("new", "new_str", "new_text", "newText"),
 	  .offset = offsetof(struct edit_file_args, one.new) },
 	{ .name = "replace_all",
 	  .type = PARAM_BOOL,

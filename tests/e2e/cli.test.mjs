@@ -261,6 +261,14 @@ describe('client', () => {
     assert.match(missing.stderr, /^belljar: tools\/call was refused: unknown tool 'nonesuch'/);
   });
 
+  test('exec with a sandbox in place of a program says how to name it', () => {
+    assert.equal(verb('exec', ['--sandbox', 'named', 'true']).status, 0);
+    const { status, stderr } = verb('exec', ['named', 'ls']);
+    assert.equal(status, 127);
+    assert.match(stderr, /named: No such file[^]*\nbelljar: 'named' is a sandbox: belljar exec --sandbox named PROGRAM runs a program in it\n$/);
+    assert.doesNotMatch(verb('exec', ['nonesuch']).stderr, /is a sandbox/);
+  });
+
   test('a note about a limit names the flag', () => {
     const { stderr } = verb('exec', ['--memory', '64M', 'sh', '-c', 'head -c 300M /dev/zero | tail -c 200M | wc -c; exit 1']);
     assert.match(stderr, /^belljar: memory: .*limit is 64 MiB: use less, or give a new sandbox --memory 128M$/m);
@@ -288,8 +296,11 @@ describe('client', () => {
   });
 
   test('client on a terminal completes names and shows earlier lines', { skip: NO_PTY }, () => {
+    // While a call runs the terminal is as usual, and Ctrl-C is a signal: each key waits for its prompt.
+    const prompt = 'belljar> \x1b[K\r';
     const { out, same, status } = typeInto(
-      [['belljar> ', 'server_i\t'], ['server_info ', '\r'], ['revisions', '\x1b[A'], ['belljar> server_info \x1b[K', '\x03'], ['^C', '\x04']],
+      [['belljar> ', 'server_i\t'], ['server_info ', '\r'], ['}\r\n\rbelljar> ', '\x1b[A'],
+        [`${prompt}belljar> server_info \x1b[K`, '\x03'], ['^C\r\n\rbelljar> ', '\x04']],
       ['client', '--', ...STATE],
     );
     assert.equal(status, 0, out);

@@ -131,6 +131,19 @@ test('a session of TypeScript', async (t) => {
   await server.close();
 });
 
+test('JavaScript without a session answers the value of its last statement', async (t) => {
+  if ((await run_code({ language: 'javascript', code: ' ' })).isError) return t.skip('no Node');
+  const run = async (code) => structuredOf(await run_code({ language: 'javascript', code }));
+  hasMembers(await run('console.log("out")\nconst x = { a: [1, 2] }\nx'),
+    { stdout: 'out\n', values: [{ mime: 'text/plain', text: '{ a: [ 1, 2 ] }' }], exit_code: 0 }, 'an object');
+  hasMembers(await run('const { EOL } = await import("os"); EOL.length'), { values: [{ mime: 'text/plain', text: '1' }] }, 'a module');
+  hasMembers(await run('setTimeout(() => console.log("late"), 20)'), { stdout: 'late\n', values: undefined }, 'a timer');
+  hasMembers(await run('let a = 1\nnope()'), { stderr: /main\.js:2\nnope\(\)\n\^[^]*main\.js:2:1/, values: undefined, exit_code: 1 }, 'an error');
+  const many = await run('for (let i = 0; i < 3000; i++) console.log("line", i)\n"last"');
+  hasMembers(many, { values: [{ mime: 'text/plain', text: "'last'" }] }, 'much output');
+  assert.equal(textOf(await run_code({ language: 'javascript', code: 'console.log("before")\n1 + 1' })), 'before\n2');
+});
+
 // Starting Java takes seconds on a busy machine: few cases, one after the other.
 test('Java takes snippets', async (t) => {
   const first = await run_code({ language: 'java', code: 'int x = 3; x*2', timeout_s: 120 });

@@ -48,7 +48,8 @@ test('argument names of other tools are understood', async () => {
   assert.equal(structuredOf(await edit_file({ file_path: 'alias.txt', old_string: 'one', new_string: 'two two' })).replacements, 1);
   assert.equal(structuredOf(await edit_file({ path: 'alias.txt', old_str: 'two', new_str: '3', replace_all: true })).replacements, 2);
   assert.equal(structuredOf(await edit_file({ path: 'alias.txt', edits: [{ old_string: '3 3', new_string: '4' }] })).replacements, 1);
-  assert.equal(textOf(await read_file({ path: 'alias.txt' })), '4\n');
+  assert.equal(structuredOf(await edit_file({ path: 'alias.txt', edits: [{ oldText: '4', newText: '5' }] })).replacements, 1);
+  assert.equal(textOf(await read_file({ path: 'alias.txt' })), '5\n');
   assert.match(textOf(await run_command({ cmd: 'echo $A', environment: { A: 'b' }, timeout: 20 })), /^b\n/);
   assert.match(textOf(await run_code({ source: 'print(7)', lang: 'python' })), /^7\n/);
 });

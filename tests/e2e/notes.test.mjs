@@ -107,6 +107,7 @@ test('without a network clients fail at once, and the answer says why', async ()
     if (!stdout.includes(`/${command.slice(0, 3)}`)) continue;
     const text = textOf(await run_command({ command }));
     assert.match(text, NO_NETWORK);
+    assert.match(textOf(await run_command({ command: `${command} || true` })), NO_NETWORK);
     assert.doesNotMatch(text, /Retrying/);
   }
   assert.doesNotMatch(textOf(await run_command({ command: 'echo ENOTFOUND' })), NO_NETWORK);

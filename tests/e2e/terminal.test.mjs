@@ -13,15 +13,17 @@ async function outputWith(process, text) {
 }
 
 test('a background program has a terminal of the size asked for, and the size can change', async () => {
-  const command = 'tty; stty size; echo $TERM; while read -r -p "> " line; do echo "got:$line"; stty size; done';
+  const command = 'tty; stty size; echo $TERM; n=0; ' +
+    'while read -r -p "$((++n))> " line; do echo "got:$line"; stty size; done';
   const { process } = structuredOf(await run_command({ command, background: true, pty: true, rows: 30, columns: 100 }));
-  const start = await outputWith(process, '> ');
+  const start = await outputWith(process, '1> ');
   assert.match(start, /^\/dev\/pts\/\d+\r?\n30 100\r?\nxterm-256color/);
   await process_input({ process, stdin: 'hello\n' });
   assert.match(await outputWith(process, 'got:hello'), /> hello\r?\n/); // the terminal echoes
   await process_input({ process, rows: 40, columns: 120 });
   await process_input({ process, stdin: 'again\n' });
-  await outputWith(process, '40 120');
+  // Bash ignores a SIGINT that arrives while stty runs and that stty survives: wait until bash itself reads.
+  assert.match(await outputWith(process, '3> '), /40 120/);
   await process_input({ process, stdin: '\u0003' });
   const { signal } = structuredOf(await process_output({ process, until_end: true }));
   assert.equal(signal, 'SIGINT', 'the terminal turns Ctrl-C into a signal');

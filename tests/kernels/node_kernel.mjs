@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 
 const folder = new URL('../../src/kernels/', import.meta.url);
-const read = (name) => fs.readFileSync(new URL(name, folder), 'utf8');
+export const read = (name) => fs.readFileSync(new URL(name, folder), 'utf8');
 const unquote = (text) => JSON.parse(`"${text}"`);
 
 // The text that the assembler makes of node_image.S.
@@ -154,7 +154,8 @@ export class Kernel {
     await this.until(() => this.frames.length, 'READY');
     this.send_run('fresh', options.name ?? path.join(this.directory, 'run'), code, { cwd: this.workspace, ...options });
     const ended = await this.exited();
-    return { ...ended, out: this.stdout, err: this.stderr };
+    const shown = this.frames.filter(([type]) => type === 'shown').map(([, , data]) => data);
+    return { ...ended, shown, out: this.stdout, err: this.stderr };
   }
 
   async close() {

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { Kernel, text } from './node_kernel.mjs';
+import { Kernel, read } from './node_kernel.mjs';
 
 const PNG = '"89504e470d0a1a0a0000000d49484452"';
 
@@ -109,6 +109,27 @@ const FRESH = {
   'descriptors': 'let link = ""; try { link = require("fs").readlinkSync("/proc/self/fd/3") } catch {} console.log(link.startsWith("socket:"), process._getActiveHandles().length)',
 };
 
+// The value of the last statement, beside which the program prints what `node main.js` prints.
+const VALUES = [
+  ['1 + 1', '2'], ['const x = 5; x * 2', '10'], ['const x = 5;\nx * 2; // twice; so', '10'], ['"a;b"', "'a;b'"],
+  ['console.log("out")\n;[1, 2].map((x) => x * 2)', '[ 2, 4 ]'], ['({ a: [1] })', '{ a: [ 1 ] }'], ['null', 'null'],
+  ['let a = 1\nlet b = a\n  + 1\nb', '2'], ['let a = 1\na\n  + 1', '2'], ['const f = (x) => x\n(3)', undefined],
+  ['function main() { return 3 }\nmain()\n// end\n', '3'], ['`a\n;b`', "'a\\n;b'"], ['1, 2', '2'], ['(() => 1)', '[Function (anonymous)]'],
+  ['await Promise.resolve(7)', '7'], ['import os from "os"\ntypeof os.EOL', "'string'"], ['const os = await import("os")\ntypeof os.EOL', "'string'"],
+  ['require.main === module', 'true'], ['import("os").then(() => console.log("imported"))\n5', undefined],
+  // Not expressions, or of no interest.
+  ['undefined', undefined], ['x = 5', undefined], ['{ a: 1 }', undefined], ['if (1) { 5 }', undefined], ['for (let i = 0; i < 2; i++) i', undefined],
+  ['label: 5', undefined], ['// a; b', undefined], ['1 // a;', '1'], ['return 5', undefined], ['async function f() {}\nf()', undefined], [';', undefined],
+  ['setTimeout(() => console.log("late"), 5)', undefined], ['process.stdout.write("x")', undefined], ['export const a = 1\na', undefined],
+  ['typeof __last_value', undefined], ['class A {}', undefined], ['function f() {}', undefined], ['throw 5', undefined],
+  // Errors name the same place.
+  ['let a = 1\nnope()', undefined], ['let a = 1;\n\na.b.c', undefined], ['nope.x', undefined], ['Promise.reject(new Error("x"))', undefined],
+  ['[1].map((x) => {\n  x.y.z })', undefined], ['import os from "os"\nos.x.y', undefined],
+  // Code that executes the file again.
+  ['const { Worker, isMainThread } = require("worker_threads")\nif (isMainThread) new Worker(__filename)\n5', '5'],
+  ['import { Worker, isMainThread } from "worker_threads"\nif (isMainThread) new Worker(new URL(import.meta.url))\n5', '5'],
+];
+
 const nodes = (process.env.KERNEL_NODES ?? process.execPath).split(':');
 for (const node of nodes) {
   const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim();
@@ -117,6 +138,18 @@ for (const node of nodes) {
   describe(`a fresh run of Node ${version}`, () => {
     for (const [name, code] of Object.entries(FRESH))
       test(`${name}: as node main.js`, () => same_as_node(node, code));
+
+    for (const [code, wanted] of VALUES)
+      test(`the last value of ${JSON.stringify(code)}`, async () => {
+        assert.equal((await same_as_node(node, code)).shown.join('|'), wanted ?? '');
+      });
+
+    test('the search for the last value takes linear time', async () => {
+      for (const code of ['f(\n'.repeat(20000), '/**/'.repeat(20000), `5;${'/**/'.repeat(20000)}x)`, ';'.repeat(100000), `${'a;'.repeat(50000)})`, '"'.repeat(100001)]) {
+        const { code: status, shown } = await same_as_node(node, code);
+        assert.deepEqual([status, shown], [/^[/;]/.test(code) ? 0 : 1, []], code.slice(0, 20));
+      }
+    });
 
     test('arguments and environment', () => same_as_node(node,
       'console.log(process.argv, process.env.Q, process.env.EMPTY)', { args: ['a', 'b c', ''], env: ['Q=1', 'EMPTY='] }));
@@ -295,7 +328,7 @@ for (const node of nodes) {
 }
 
 describe('imports in a cell', () => {
-  const replace = (0, eval)(text.slice(text.lastIndexOf('\n(code, name) =>') + 1, text.lastIndexOf(')')));
+  const replace = (0, eval)(read('node_imports.js'));
   for (const [code, wanted] of [
     ['import a from "b"', 'const { default: a } = await I("b");'],
     ["import { a, b as c } from 'd';x", "const {  a, b: c  } = await I('d');x"],

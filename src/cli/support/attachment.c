@@ -287,3 +287,12 @@ struct sandbox *attachment_sandbox(struct attachment *attachment)
 {
 	return attachment->sandbox;
 }
+
+bool attachment_has_sandbox(struct attachment *attachment, const char *id_or_name)
+{
+	struct sandbox *found;
+	struct error err;
+
+	return sandbox_find(runtime_manager(attachment->runtime),
+	                    owner_choose(attachment->options->user), id_or_name, &found, &err) == 0;
+}

@@ -59,3 +59,5 @@ int attachment_signal_status(const struct attachment *attachment);
 struct loop *attachment_loop(struct attachment *attachment);
 
 struct sandbox *attachment_sandbox(struct attachment *attachment);
+/* Whether the user has a sandbox of this name or id. */
+bool attachment_has_sandbox(struct attachment *attachment, const char *id_or_name);

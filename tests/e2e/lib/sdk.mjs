@@ -21,7 +21,9 @@ export class Session {
     this.client = client;
     this.transport = transport;
     this.call = call;
-    client.onerror = (error) => this.errors.push(error);
+    // A client that reads the last progress together with the response has forgotten its token by then.
+    const isLateProgress = (error) => /progress notification for an unknown token/.test(error.message);
+    client.onerror = (error) => isLateProgress(error) || this.errors.push(error);
     client.fallbackNotificationHandler = async (note) => {
       this.notes.push(note);
       for (const wake of this.#waiting.splice(0)) wake();
