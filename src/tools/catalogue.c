@@ -11,9 +11,10 @@ const struct mcp_tool *const catalogue_tools[] = {
 	&tool_create_sandbox,  &tool_update_sandbox,
 	&tool_list_sandboxes,  &tool_sandbox_info,
 	&tool_reset_sandbox,   &tool_delete_sandbox,
-	&tool_request_network, &tool_install_packages,
-	&tool_list_packages,   &tool_tool_help,
-	&tool_server_info,     NULL,
+	&tool_request_network, &tool_expose_port,
+	&tool_install_packages, &tool_list_packages,
+	&tool_tool_help,       &tool_server_info,
+	NULL,
 };
 
 const struct mcp_resource *const catalogue_resources[] = { &resource_server_info, NULL };
