@@ -88,6 +88,20 @@ static int read_value(struct net_secret *secret, struct view value, struct error
 	return 0;
 }
 
+/* The longest value first: a shorter one may be a part of it. */
+static void sort_last(struct net_secrets *secrets)
+{
+	for (size_t i = secrets->count - 1; i > 0; i--) {
+		struct net_secret *before = &secrets->items[i - 1], *at = &secrets->items[i], copy;
+
+		if (strlen(before->value) >= strlen(at->value))
+			return;
+		copy = *before;
+		*before = *at;
+		*at = copy;
+	}
+}
+
 int net_secrets_add(struct net_secrets *secrets, struct view text, struct error *err)
 {
 	static struct host_rules rules; /* large; the program has one thread */
@@ -128,6 +142,7 @@ int net_secrets_add(struct net_secrets *secrets, struct view text, struct error 
 		return error_set(err, ERR_INVALID, "%s: a secret is for one host, not for all",
 		                 secret->name);
 	secrets->count++;
+	sort_last(secrets);
 	return 0;
 }
 
