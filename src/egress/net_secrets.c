@@ -137,6 +137,9 @@ int net_secrets_add(struct net_secrets *secrets, struct view text, struct error 
 	    host_rules_add(&rules, (struct view){ at + 1, text.len - (size_t)(at + 1 - text.ptr) },
 	                   HOST_RULES_OPERATOR, err) < 0)
 		return -1;
+	if (rules.count == 0)
+		return error_set(err, ERR_INVALID, "%s: there is no host behind the @",
+		                 secret->name);
 	secret->rule = rules.items[0];
 	if (secret->rule.is_any)
 		return error_set(err, ERR_INVALID, "%s: a secret is for one host, not for all",
