@@ -142,8 +142,7 @@ static enum verb_result run_port(const struct verb_call *call, struct error *err
 	uint64_t inside;
 
 	port = (struct port){ .listener = -1 };
-	if (call->operands[1] == NULL ||
-	    (call->operands[2] != NULL && call->operands[3] != NULL)) {
+	if (call->operands[1] == NULL || (call->operands[2] != NULL && call->operands[3] != NULL)) {
 		(void)error_set(err, ERR_INVALID,
 		                "expected SANDBOX PORT [LOCAL], such as: belljar port work 8000");
 		return VERB_MISUSED;

@@ -81,7 +81,8 @@ static NORETURN void run_child(const struct dialer_config *config, const struct 
 	struct dialer_reply reply = { .id = request->id };
 	int fd;
 
-	(void)alarm(child_seconds(&config->ceiling->limits)); /* getaddrinfo() has no time-out of its own */
+	(void)alarm(child_seconds(
+	        &config->ceiling->limits)); /* getaddrinfo() has no time-out of its own */
 	fd = dialer_connect(config->ceiling, upstream, host, request, &reply);
 	reply.failed = fd < 0;
 	(void)dialer_send(socket, &reply, fd);

@@ -116,9 +116,9 @@ int net_secrets_add(struct net_secrets *secrets, struct view text, struct error 
 	if (at == NULL)
 		return error_set(err, ERR_INVALID,
 		                 "expected NAME@HOST or NAME=VALUE@HOST: there is no @");
-	if (read_name((struct view){ text.ptr,
-	                             (size_t)((equals != NULL ? equals : at) - text.ptr) },
-	              secret->name, err) < 0)
+	if (read_name(
+	            (struct view){ text.ptr, (size_t)((equals != NULL ? equals : at) - text.ptr) },
+	            secret->name, err) < 0)
 		return -1;
 	if (equals != NULL) {
 		value = (struct view){ equals + 1, (size_t)(at - equals) - 1 };

@@ -7,8 +7,8 @@
  * placeholders, which have the same length, so that a host that repeats the request tells nothing;
  * fields that would hide the value from that (compression, ranges) are removed from the request.
  *
- * The structs are plain values that the caller owns. Placeholders are made when a secret is read, so
- * they differ in each server process. */
+ * The structs are plain values that the caller owns. Placeholders are made when a secret is read,
+ * and differ in each server process. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,7 +60,8 @@ struct net_secret_mask {
 	size_t len;
 };
 
-/* Appends the bytes of an answer to out, with placeholders instead of values. The last bytes are held
- * back if a value may begin there; at the end of the answer, bytes.len is 0 and they are appended. */
+/* Appends the bytes of an answer to out, with placeholders instead of values. The last bytes are
+ * held back if a value may begin there. At the end of the answer bytes.len is 0: they are
+ * appended. */
 MUST_CHECK int net_secrets_mask(const struct net_secrets *secrets, struct net_secret_mask *mask,
                                 struct view bytes, struct buf *out, struct error *err);

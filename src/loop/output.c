@@ -146,8 +146,7 @@ static int set_queue_error(const struct output *output, struct error *err)
 
 static void queue_bytes(struct output *output, struct view bytes, size_t done)
 {
-	if (done < bytes.len &&
-	    evbuffer_add(output->queue, bytes.ptr + done, bytes.len - done) < 0)
+	if (done < bytes.len && evbuffer_add(output->queue, bytes.ptr + done, bytes.len - done) < 0)
 		abort();
 }
 

@@ -80,7 +80,7 @@ struct sandbox {
 	struct gate *gate;    /* while it is awake; NULL: it has no network */
 	struct gate *installers[SANDBOX_INSTALLERS]; /* see sandbox_open_installer(); or NULL */
 	uint64_t installer_serials[SANDBOX_INSTALLERS];
-	struct net_once *once; /* hosts of sandbox_allow_once(); NULL: none */
+	struct net_once *once;     /* hosts of sandbox_allow_once(); NULL: none */
 	struct gate_log *gate_log; /* NULL: no program has had a network */
 	bool is_unloaded;          /* in manager->unloaded */
 	bool is_guest;             /* awake in another server; `box` is NULL then */

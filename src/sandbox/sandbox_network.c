@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "loop/loop.h"
 #include "egress/net_secrets.h"
+#include "loop/loop.h"
 #include "sandbox/gate/gate.h"
 #include "sandbox/gate/gate_log.h"
 #include "sandbox/internal.h"

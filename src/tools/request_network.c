@@ -90,7 +90,8 @@ static json_t *make_choice(void)
 	return properties;
 }
 
-/* True: the user has agreed, for ten minutes (*is_once) or for as long as the sandbox exists. False: *err says why not, or the call waits for the answer. */
+/* True: the user has agreed, for ten minutes (*is_once) or for as long as the sandbox exists. False:
+ * *err says why not, or the call waits for the answer. */
 static bool has_consent(struct mcp_call *call, const struct request_args *a, const char *id,
                         bool *is_waiting, bool *is_once, struct error *err)
 {
@@ -256,8 +257,8 @@ static int request_network(struct mcp_call *call, const void *args, struct error
 		return -1;
 	if (sandbox_row(sandbox)->network == NET_MODE_OPEN)
 		return error_set(err, ERR_INVALID, "the sandbox reaches every public host already");
-	if (must_ask && !has_consent(call, a, sandbox_row(sandbox)->spec.id, &is_waiting, &is_once,
-	                             err))
+	if (must_ask &&
+	    !has_consent(call, a, sandbox_row(sandbox)->spec.id, &is_waiting, &is_once, err))
 		return is_waiting ? 0 : -1;
 	return is_once ? allow_once(call, a, sandbox, err) : change_policy(call, a, sandbox, err);
 }

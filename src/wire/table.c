@@ -233,7 +233,8 @@ static const struct wire_spec specs[WIRE_TYPE_COUNT] = {
 	[WIRE_PONG] = { "PONG", SUMMARY("the answer to PING, with the same token"),
 	                CONTROL(WIRE_FROM_AGENT, WIRE_PHASE_OPEN), RECORD(ping, wire_ping) },
 
-	[WIRE_DATA] = { "DATA", SUMMARY("bytes"), STREAM(WIRE_FROM_EITHER, WIRE_PHASE_RUNNING, BYTES_BOTH),
+	[WIRE_DATA] = { "DATA", SUMMARY("bytes"),
+	                STREAM(WIRE_FROM_EITHER, WIRE_PHASE_RUNNING, BYTES_BOTH),
 	                .uses_credit = true, .on_channel = true, RECORD(data, wire_data) },
 	[WIRE_END] = { "END", SUMMARY("no more bytes on this channel"),
 	               STREAM(WIRE_FROM_EITHER, WIRE_PHASE_RUNNING, BYTES_BOTH),
@@ -250,7 +251,8 @@ static const struct wire_spec specs[WIRE_TYPE_COUNT] = {
 	                  STREAM(WIRE_FROM_AGENT, WIRE_PHASE_LIVE, ANY_STREAM),
 	                  RECORD(failed, wire_failed) },
 
-	[WIRE_EXEC] = { "EXEC", SUMMARY("start a program"), OPENS(WIRE_KIND_RUN), RECORD(exec, wire_exec) },
+	[WIRE_EXEC] = { "EXEC", SUMMARY("start a program"), OPENS(WIRE_KIND_RUN),
+	                RECORD(exec, wire_exec) },
 	[WIRE_STARTED] = { "STARTED", SUMMARY("the program runs"),
 	                   STREAM(WIRE_FROM_AGENT, WIRE_PHASE_STARTING, ON(RUN)), .once = true,
 	                   RECORD(started, wire_started) },
@@ -264,19 +266,22 @@ static const struct wire_spec specs[WIRE_TYPE_COUNT] = {
 	                    STREAM(WIRE_FROM_SERVER, WIRE_PHASE_LIVE, ON(RUN)),
 	                    RECORD(deadline, wire_deadline) },
 	[WIRE_EXITED] = { "EXITED",
-	                  SUMMARY("the program and its descendants have exited; output may still follow"),
+	                  SUMMARY("the program and its descendants have exited; output may "
+	                          "still follow"),
 	                  STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(RUN)), .once = true,
 	                  RECORD(exited, wire_exited) },
 
 	[WIRE_READ] = { "READ", SUMMARY("read bytes or lines of a file"), OPENS(WIRE_KIND_FETCH),
 	                RECORD(read_, wire_read) },
-	[WIRE_WRITE] = { "WRITE", SUMMARY("write a file, as a whole or not at all, or append to it"),
+	[WIRE_WRITE] = { "WRITE",
+	                 SUMMARY("write a file, as a whole or not at all, or append to it"),
 	                 OPENS(WIRE_KIND_STORE), RECORD(write_, wire_write) },
-	[WIRE_STAT] = { "STAT", SUMMARY("get one entry"), OPENS(WIRE_KIND_QUERY), RECORD(stat_, wire_stat) },
+	[WIRE_STAT] = { "STAT", SUMMARY("get one entry"), OPENS(WIRE_KIND_QUERY),
+	                RECORD(stat_, wire_stat) },
 	[WIRE_LIST] = { "LIST", SUMMARY("list the entries of a directory, sorted by name"),
 	                OPENS(WIRE_KIND_QUERY), RECORD(list, wire_list) },
-	[WIRE_TREE] = { "TREE", SUMMARY("list the entries below a directory"), OPENS(WIRE_KIND_QUERY),
-	                RECORD(tree, wire_tree) },
+	[WIRE_TREE] = { "TREE", SUMMARY("list the entries below a directory"),
+	                OPENS(WIRE_KIND_QUERY), RECORD(tree, wire_tree) },
 	[WIRE_FIND] = { "FIND", SUMMARY("list the entries below a directory whose names match"),
 	                OPENS(WIRE_KIND_QUERY), RECORD(find, wire_find) },
 	[WIRE_GREP] = { "GREP", SUMMARY("list the lines of files below a directory that match"),
@@ -292,15 +297,17 @@ static const struct wire_spec specs[WIRE_TYPE_COUNT] = {
 	                   STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(QUERY)),
 	                   .uses_credit = true, .on_channel = true, RECORD(records, wire_records) },
 
-	[WIRE_CHANGES] = { "CHANGES", SUMMARY("list the files of the workspace that changed since a time"),
+	[WIRE_CHANGES] = { "CHANGES",
+	                   SUMMARY("list the files of the workspace that changed since a time"),
 	                   OPENS(WIRE_KIND_QUERY), RECORD(changes, wire_changes) },
 
-	[WIRE_PACK] = { "PACK", SUMMARY("read a directory as a tar archive"), OPENS(WIRE_KIND_FETCH),
-	                RECORD(pack, wire_pack) },
-	[WIRE_UNPACK] = { "UNPACK", SUMMARY("unpack a tar archive into a directory"), OPENS(WIRE_KIND_STORE),
-	                  RECORD(unpack, wire_unpack) },
+	[WIRE_PACK] = { "PACK", SUMMARY("read a directory as a tar archive"),
+	                OPENS(WIRE_KIND_FETCH), RECORD(pack, wire_pack) },
+	[WIRE_UNPACK] = { "UNPACK", SUMMARY("unpack a tar archive into a directory"),
+	                  OPENS(WIRE_KIND_STORE), RECORD(unpack, wire_unpack) },
 
-	[WIRE_STATS] = { "STATS", SUMMARY("get the resource usage of the sandbox"), OPENS(WIRE_KIND_QUERY) },
+	[WIRE_STATS] = { "STATS", SUMMARY("get the resource usage of the sandbox"),
+	                 OPENS(WIRE_KIND_QUERY) },
 	[WIRE_STATS_ARE] = { "STATS_ARE", SUMMARY("the answer to STATS"),
 	                     STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(QUERY)), .once = true,
 	                     RECORD(stats_are, wire_stats_are) },
@@ -337,8 +344,9 @@ const struct wire_kind_spec *wire_kind(enum wire_kind kind)
 
 const char *wire_phase_name(enum wire_phase phase)
 {
-	static const char *const names[WIRE_PHASE_COUNT] = { "hello",    SUMMARY("welcome"), "ready", "open",
-		                                             "starting", "running", "live" };
+	static const char *const names[WIRE_PHASE_COUNT] = { "hello", SUMMARY("welcome"), "ready",
+		                                             "open",  "starting",         "running",
+		                                             "live" };
 
 	return names[phase];
 }

@@ -41,8 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		fuzz_check(status >= 100 && status <= 599 && (status != 101 || options.upgrades));
 		fuzz_check(memmem(rest.ptr, rest.len, "\r\n\r\n", 4) == rest.ptr + rest.len - 4);
-		fuzz_check(memmem(rest.ptr, rest.len, "\r\nContent-Security-Policy: sandbox ", 34) !=
-		           NULL);
+		fuzz_check(memmem(rest.ptr, rest.len, "\r\nContent-Security-Policy: sandbox ",
+		                  34) != NULL);
 		while (view_next_line(&rest, &line))
 			check_line(line);
 	}

@@ -270,8 +270,8 @@ static size_t available_bytes(const struct channel_stream *stream)
 	return list_is_empty(&channel->waiting) ? room : 0;
 }
 
-/* Writes the DATA frame in two parts instead of with wire_encode(), which would copy the bytes: this
- * is the path of all bytes that go into a sandbox. */
+/* Writes the DATA frame in two parts instead of with wire_encode(), which would copy the bytes:
+ * this is the path of all bytes that go into a sandbox. */
 static void send_piece(struct channel_stream *stream, uint8_t channel, struct view piece)
 {
 	char header[WIRE_HEADER];

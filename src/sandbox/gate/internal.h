@@ -63,9 +63,9 @@ struct gate_link {
 	struct buf pending; /* from outside; the agent has not taken it */
 	size_t unconfirmed; /* bytes of the program in `output`, whose credit is not given back */
 	struct net_secret_mask *mask; /* of the answer; NULL: no secret is for this host */
-	uint64_t moved_ms;  /* when a byte was last passed on */
-	bool program_ended; /* the program has closed its direction */
-	bool outside_ended; /* the host outside has */
+	uint64_t moved_ms;            /* when a byte was last passed on */
+	bool program_ended;           /* the program has closed its direction */
+	bool outside_ended;           /* the host outside has */
 	bool write_failed;
 };
 

@@ -23,8 +23,8 @@ enum { PORT_LINKS_MAX = 100 }; /* connections at a time; more wait in the kernel
 struct port_forward_options {
 	struct loop *loop;
 	struct channel *channel; /* ready */
-	int listener;            /* non-blocking; the caller closes it after the forwarder is freed */
-	uint16_t port;           /* in the sandbox */
+	int listener;  /* non-blocking; the caller closes it after the forwarder is freed */
+	uint16_t port; /* in the sandbox */
 	/* The agent could not connect: most likely no program listens on the port. May be NULL. */
 	void (*refused)(void *ctx, const struct error *why);
 	void *ctx;

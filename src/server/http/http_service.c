@@ -46,7 +46,7 @@ struct http_service {
 	const char **hosts, **origins; /* NULL-terminated, or NULL */
 	char *texts[2];                /* of both */
 	char owner[OWNER_MAX + 1];     /* of the last request with a user that a proxy named */
-	struct mcp_caller caller; /* without tokens */
+	struct mcp_caller caller;      /* without tokens */
 	char *url;                     /* of http_service_url() */
 	bool is_closed;
 };

@@ -7,33 +7,11 @@
 #include "base/trusted/trusted_names.h"
 #include "server/access/token_file.h"
 #include "server/options/option_accepts.h"
+#include "server/options/option_words.h"
 #include "server/options/options.h"
 #include "tools/profiles/profiles.h"
 
 enum { KIB = 1024, MIB = 1024 * KIB, GIB = 1024 * MIB };
-
-static const char *const log_levels[] = {
-#define X(name, word) word,
-	LOG_LEVELS(X)
-#undef X
-	        NULL,
-};
-_Static_assert(ARRAY_LEN(log_levels) == LOG_LEVEL_COUNT + 1, "a word for each level");
-
-static const char *const engines[] = { "auto", "native", "docker", NULL };
-_Static_assert(ARRAY_LEN(engines) == ENGINE_CHOICES + 1, "a word for each engine");
-
-static const char *const docker_roots[] = { "read-only", "writable", NULL };
-_Static_assert(ARRAY_LEN(docker_roots) == DOCKER_ROOTS + 1, "a word for each kind of root");
-
-static const char *const root_choices[] = { "auto", "yes", "no", NULL };
-_Static_assert(ARRAY_LEN(root_choices) == ROOTS_CHOICES + 1, "a word for each choice");
-
-static const char *const auth_choices[] = { "none", "token", NULL };
-_Static_assert(ARRAY_LEN(auth_choices) == AUTH_CHOICES + 1, "a word for each choice");
-
-static const char *const call_profiles[] = { "standard", "strict", "debug", NULL };
-_Static_assert(ARRAY_LEN(call_profiles) == SPEC_SYSCALLS_COUNT + 1, "a word for each profile");
 
 /* Every verb that starts sandboxes. */
 enum { SANDBOXES = FOR_SERVE | FOR_EXEC | FOR_RUN | FOR_SHELL | FOR_CP | FOR_PORT };
@@ -263,9 +241,9 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.word = "NAME@HOST,...", .accepts = opt_not_empty,
 		.expected = "NAME@HOST or NAME=VALUE@HOST with , between",
 		.help = "Secrets that programs may use without having them: in a sandbox with a "
-			"network, the variable NAME holds a placeholder, which the gate replaces by "
-			"the value in the header fields of plain HTTP requests to HOST. The value "
-			"is that of the variable NAME of this process, or behind '='." },
+			"network, the variable NAME holds a placeholder, which the gate replaces "
+			"by the value in the header fields of plain HTTP requests to HOST. The "
+			"value is that of the variable NAME of this process, or behind '='." },
 	[OPTION_SECRET_FILE] = { "secret-file", PATH(secret_file), .verbs = SANDBOXES,
 		.in_file = true, .word = "FILE",
 		.help = "A file with a secret in each line, NAME=VALUE@HOST; lines that begin with "
@@ -426,7 +404,8 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 			"created and kept. Without this option a new one is created and deleted "
 			"afterwards." },
 	[OPTION_USER] = { "user", TEXT(user), .flag_only = true, .word = "NAME",
-		.verbs = FOR_EXEC | FOR_RUN | FOR_SHELL | FOR_PS | FOR_LOGS | FOR_CP | FOR_RM | FOR_PORT,
+		.verbs = FOR_EXEC | FOR_RUN | FOR_SHELL | FOR_PS | FOR_LOGS | FOR_CP | FOR_RM |
+			 FOR_PORT,
 		.accepts = opt_token_user, .expected = "the name of a user of 'belljar token'",
 		.help = "Work on the sandboxes of this user of 'belljar serve --auth token', "
 			"instead of your own." },

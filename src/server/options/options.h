@@ -186,7 +186,7 @@ struct options {
 	uint64_t max_connections, max_sessions;
 	uint64_t session_idle_s, http_timeout_s, http_idle_s;
 	const char *public_url; /* where clients reach the first address of HTTP; or NULL */
-	const char *state_dir;                       /* NULL: the default one */
+	const char *state_dir;  /* NULL: the default one */
 	const char *tools_dir, *skills_dir, *mounts; /* shared directories of the host; or NULL */
 	struct spec_limits limits;     /* of a sandbox, unless its creator sets others */
 	struct spec_limits limits_max; /* the most that its creator may set; 0: not given */
@@ -200,7 +200,7 @@ struct options {
 	const char *allow_hosts, *ask_hosts, *deny_hosts; /* separated by ","; or NULL */
 	struct {
 		uint64_t connections, bytes, rate, dial_s;
-	} gate; /* limits on the network of one sandbox; 0: no limit */
+	} gate;                           /* limits on the network of one sandbox; 0: no limit */
 	const char *secret, *secret_file; /* of hosts; or NULL */
 	const char *pip_index, *npm_registry; /* URLs; NULL: as pip and npm are configured here */
 	enum engine_choice engine;

@@ -26,8 +26,8 @@ struct port_path {
 	const char *rest;             /* behind the prefix: "" or "/..." */
 };
 
-/* Writes the head of the request for the program: without the fields that are between the client and
- * this server (token, cookies, connection), and with the length of the body. */
+/* Writes the head of the request for the program: without the fields that are between the client
+ * and this server (token, cookies, connection), and with the length of the body. */
 void port_request_head(struct http_request *request, const struct port_path *path, bool upgrades,
                        size_t body_len, struct buf *out);
 
@@ -38,7 +38,7 @@ struct port_answer_options {
 	bool is_link;  /* pages of other origins may read the answer: the URL is the proof */
 };
 
-/* Reads the head of an answer, which ends with an empty line, and appends the head for the client to
- * out. Returns the status, or -1: the head is malformed. */
+/* Reads the head of an answer, which ends with an empty line, and appends the head for the client
+ * to out. Returns the status, or -1: the head is malformed. */
 MUST_CHECK int port_answer_head(struct view head, const struct port_answer_options *options,
                                 struct buf *out, struct error *err);

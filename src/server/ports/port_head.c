@@ -14,11 +14,30 @@
  * server's; Referer and Origin name this server; the others are about the connection, or written
  * anew. */
 static const char *const kept_back[] = {
-	"authorization",  "connection",          "content-length", "cookie",    "expect",
-	"forwarded",      "host",                "keep-alive",     "origin",    "proxy-authorization",
-	"proxy-connection", "referer",           "te",             "trailer",   "transfer-encoding",
-	"upgrade",        "x-forwarded-for",     "x-forwarded-host", "x-forwarded-prefix",
-	"x-forwarded-proto", "x-user-id",        "mcp-session-id", "last-event-id", NULL,
+	"authorization",
+	"connection",
+	"content-length",
+	"cookie",
+	"expect",
+	"forwarded",
+	"host",
+	"keep-alive",
+	"origin",
+	"proxy-authorization",
+	"proxy-connection",
+	"referer",
+	"te",
+	"trailer",
+	"transfer-encoding",
+	"upgrade",
+	"x-forwarded-for",
+	"x-forwarded-host",
+	"x-forwarded-prefix",
+	"x-forwarded-proto",
+	"x-user-id",
+	"mcp-session-id",
+	"last-event-id",
+	NULL,
 };
 
 static bool is_listed(const char *const *list, const char *name)
@@ -57,8 +76,7 @@ static void add_path(struct buf *out, const char *path)
 	for (; *path != '\0'; path++) {
 		bool is_plain = isalnum((unsigned char)*path) || strchr(plain, *path) != NULL;
 
-		(void)!buf_printf(out, &ignored, is_plain ? "%c" : "%%%02X",
-		                  (unsigned char)*path);
+		(void)!buf_printf(out, &ignored, is_plain ? "%c" : "%%%02X", (unsigned char)*path);
 	}
 }
 
@@ -82,8 +100,8 @@ void port_request_head(struct http_request *request, const struct port_path *pat
 		(void)!buf_printf(out, &ignored, "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n",
 		                  http_get(request, "upgrade"));
 	else if (body_len != 0 || http_method(request) == HTTP_POST)
-		(void)!buf_printf(out, &ignored,
-		                  "Content-Length: %zu\r\nConnection: close\r\n\r\n", body_len);
+		(void)!buf_printf(out, &ignored, "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+		                  body_len);
 	else
 		(void)!buf_printf(out, &ignored, "Connection: close\r\n\r\n");
 }
@@ -94,19 +112,32 @@ void port_request_head(struct http_request *request, const struct port_path *pat
  * new fields that act on the whole origin: Set-Cookie, Clear-Site-Data, Strict-Transport-Security,
  * Alt-Svc, NEL, Service-Worker-Allowed and others. */
 static const char *const passed_on[] = {
-	"accept-ranges",    "age",
-	"allow",            "cache-control",
-	"content-disposition", "content-encoding",
-	"content-language", "content-length",
-	"content-range",    "content-security-policy",
-	"content-type",     "date",
-	"etag",             "expires",
-	"last-modified",    "location",
-	"retry-after",      "sec-websocket-accept",
-	"sec-websocket-extensions", "sec-websocket-protocol",
-	"server",           "transfer-encoding",
-	"vary",             "x-content-type-options",
-	"x-frame-options",  NULL,
+	"accept-ranges",
+	"age",
+	"allow",
+	"cache-control",
+	"content-disposition",
+	"content-encoding",
+	"content-language",
+	"content-length",
+	"content-range",
+	"content-security-policy",
+	"content-type",
+	"date",
+	"etag",
+	"expires",
+	"last-modified",
+	"location",
+	"retry-after",
+	"sec-websocket-accept",
+	"sec-websocket-extensions",
+	"sec-websocket-protocol",
+	"server",
+	"transfer-encoding",
+	"vary",
+	"x-content-type-options",
+	"x-frame-options",
+	NULL,
 };
 
 /* Without allow-same-origin a page has an origin of its own, which no other path of this server

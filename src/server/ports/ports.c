@@ -21,24 +21,24 @@
 
 enum {
 	REQUEST_MAX = 65 * 1024 * 1024, /* above the largest body that the parser accepts */
-	PENDING_MAX = 128 * 1024, /* more than the HTTP server passes on at once */
-	WINDOW_MORE = 192 * 1024, /* beyond the 64 KiB of every stream */
+	PENDING_MAX = 128 * 1024,       /* more than the HTTP server passes on at once */
+	WINDOW_MORE = 192 * 1024,       /* beyond the 64 KiB of every stream */
 };
 
 /* One request, from its head to the end of the answer. */
 struct port_request {
-	struct http_request *request; /* NULL: it has ended */
-	struct sandbox *sandbox;      /* held */
+	struct http_request *request;  /* NULL: it has ended */
+	struct sandbox *sandbox;       /* held */
 	struct channel_stream *stream; /* NULL: not open yet, or ended */
 	struct port_path path;
-	char *rest;        /* memory of path.rest */
-	struct buf out;    /* for the program: the request, then what the client sends */
-	size_t out_start;  /* of it: sent */
-	struct buf head;   /* of the answer, until it is complete */
+	char *rest;         /* memory of path.rest */
+	struct buf out;     /* for the program: the request, then what the client sends */
+	size_t out_start;   /* of it: sent */
+	struct buf head;    /* of the answer, until it is complete */
 	size_t unconfirmed; /* bytes that the client has not taken, whose credit is not given */
 	bool is_link, upgrades;
-	bool is_waking;     /* sandbox_wake() will call back */
-	bool is_relaying;   /* the head of the answer was sent */
+	bool is_waking;   /* sandbox_wake() will call back */
+	bool is_relaying; /* the head of the answer was sent */
 	bool inside_ended, client_ended;
 };
 
@@ -442,9 +442,10 @@ void ports_serve(const struct ports_request *ports, struct http_request *request
 		(void)snprintf(target.sandbox, sizeof target.sandbox, "%s", parts.sandbox);
 		target.port = parts.path.port;
 		if (!port_links_find(tools->port_links, parts.key, &target))
-			return respond_text(request, 403,
-			                    "This link has expired, or is for another port: ask for a "
-			                    "new one (expose_port).");
+			return respond_text(
+			        request, 403,
+			        "This link has expired, or is for another port: ask for a "
+			        "new one (expose_port).");
 	} else if (ports->caller == NULL) {
 		return respond_text(request, 401, ports->why);
 	} else if ((ports->caller->scopes & MCP_SCOPE_RUN) == 0) {

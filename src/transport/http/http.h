@@ -161,7 +161,7 @@ void http_stream_end(struct http_request *request);
 /* --- the connection as it is --- */
 
 /* For a request that is passed on to another server. After http_raw_start() the connection carries
- * what the caller writes, beginning with a status line, and it ends with the request: http_raw_end()
+ * what the caller writes, beginning with a status line, and ends with the request: http_raw_end()
  * closes it when everything is written, so the caller writes "Connection: close" unless it switches
  * protocols. The head and the body of the request must have been read before. */
 struct http_raw_events {

@@ -87,9 +87,9 @@ struct http_request {
 	bool is_valid; /* the head was parsed */
 	bool sent_continue;
 	bool is_raw_paused; /* bytes of the client are held, in RAW */
-	bool is_bodiless; /* the response has no body: HEAD, 204, 304 */
-	bool is_chunked;  /* the response is */
-	bool closes;      /* the connection ends after the response */
+	bool is_bodiless;   /* the response has no body: HEAD, 204, 304 */
+	bool is_chunked;    /* the response is */
+	bool closes;        /* the connection ends after the response */
 };
 
 struct listener {

@@ -44,10 +44,10 @@ static void placeholder_looks_like_the_value(void **state)
 		}
 	}
 	assert_int_equal(strncmp(add("N=ghp_Abcdefgh01@a.b")->placeholder, "ghp_", 4), 0);
-	assert_int_equal(add("N=0123456789abcdef@a.b")
-	                         ->placeholder[strspn(secrets.items[0].placeholder,
-	                                              "0123456789abcdef")],
-	                 '\0');
+	assert_int_equal(
+	        add("N=0123456789abcdef@a.b")
+	                ->placeholder[strspn(secrets.items[0].placeholder, "0123456789abcdef")],
+	        '\0');
 }
 
 static void value_may_be_a_variable(void **state)
@@ -66,9 +66,18 @@ static void value_may_be_a_variable(void **state)
 static void malformed_secret_is_refused_without_its_value(void **state)
 {
 	static const char *const texts[] = {
-		"",           "NAME",           "NAME=secretvalue", "=secretvalue@a.b",
-		"1N=secretvalue@a.b", "N-M=secretvalue@a.b", "N=short@a.b", "N=secret value@a.b",
-		"N=secretvalue@", "N=secretvalue@http://a.b/", "N=secretvalue@*", "N=--------@a.b",
+		"",
+		"NAME",
+		"NAME=secretvalue",
+		"=secretvalue@a.b",
+		"1N=secretvalue@a.b",
+		"N-M=secretvalue@a.b",
+		"N=short@a.b",
+		"N=secret value@a.b",
+		"N=secretvalue@",
+		"N=secretvalue@http://a.b/",
+		"N=secretvalue@*",
+		"N=--------@a.b",
 		"N=secretvalu\xc3\xa9@a.b",
 	};
 
@@ -87,12 +96,10 @@ static void list_and_file_are_read(void **state)
 	struct error err;
 
 	secrets = (struct net_secrets){ 0 };
-	assert_int_equal(net_secrets_read(&secrets, "A=aaaaaaaa1@a.b,B=bbbbbbbb1@c.d:8080,", ',',
-	                                  &err),
-	                 0);
-	assert_int_equal(net_secrets_read(&secrets, "# a comment\n\nC=with,comma1@e.f\n", '\n',
-	                                  &err),
-	                 0);
+	assert_int_equal(
+	        net_secrets_read(&secrets, "A=aaaaaaaa1@a.b,B=bbbbbbbb1@c.d:8080,", ',', &err), 0);
+	assert_int_equal(
+	        net_secrets_read(&secrets, "# a comment\n\nC=with,comma1@e.f\n", '\n', &err), 0);
 	assert_int_equal(secrets.count, 3);
 	assert_string_equal(secrets.items[0].value, "with,comma1"); /* the longest first */
 	for (int i = 0; i < NET_SECRETS_MAX - 3; i++)
@@ -167,13 +174,12 @@ static void values_in_answers_become_placeholders(void **state)
 
 		buf_init(&out, 4096);
 		for (size_t at = 0; at < len; at += step)
-			assert_int_equal(net_secrets_mask(
-			                         &secrets, &mask,
-			                         (struct view){ text + at, step < len - at
-			                                                           ? step
-			                                                           : len - at },
+			assert_int_equal(
+			        net_secrets_mask(&secrets, &mask,
+			                         (struct view){ text + at,
+			                                        step < len - at ? step : len - at },
 			                         &out, &err),
-			                 0);
+			        0);
 		assert_int_equal(net_secrets_mask(&secrets, &mask, VIEW(""), &out, &err), 0);
 		assert_string_equal(buf_text(&out), want);
 	}
