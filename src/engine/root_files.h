@@ -18,7 +18,8 @@ struct root_file {
  * or its other users. */
 #define ROOT_MASKED_PROC(X)                                                                        \
 	X("acpi")                                                                                  \
-	X("asound") X("interrupts") X("kallsyms") X("kcore") X("keys") X("key-users") X("kmsg") X( \
+	X("asound")                                                                                \
+	X("interrupts") X("kallsyms") X("kcore") X("keys") X("key-users") X("kmsg") X(             \
 	        "kpagecount") X("kpageflags") X("kpagecgroup") X("latency_stats")                  \
 	        X("pagetypeinfo") X("sched_debug") X("schedstat") X("scsi") X("slabinfo") X(       \
 	                "timer_list") X("timer_stats") X("vmallocinfo") X("sysrq-trigger")         \

@@ -18,6 +18,7 @@ struct engine;
 struct error;
 struct loop;
 struct manager;
+struct net_secrets;
 struct process;
 struct sandbox;
 struct sandbox_options;
@@ -57,6 +58,7 @@ struct manager_config {
 	struct dial *dial;
 	struct dial *mirror; /* of packages; NULL: installers reach the indexes themselves */
 	const struct net_ceiling *ceiling;
+	const struct net_secrets *secrets; /* NULL: none */
 	/* A temporary sandbox that is idle is deleted instead of put to sleep: for servers that
 	 * outlive their clients. */
 	bool deletes_idle;

@@ -179,9 +179,12 @@ int runtime_new(struct loop *loop, struct runtime_base *base, const struct optio
 		runtime->dial = dial_new(loop, TAKE_FD(runtime->base.dialer.socket));
 	if (runtime->base.mirror.socket >= 0)
 		runtime->mirror = dial_new(loop, TAKE_FD(runtime->base.mirror.socket));
+	if (runtime->dial != NULL)
+		dial_set_timeout(runtime->dial, options->gate.dial_s * 1000);
 	config.dial = runtime->dial;
 	config.mirror = runtime->mirror;
 	config.ceiling = &runtime->base.network->ceiling;
+	config.secrets = &runtime->base.network->secrets;
 	if (manager_new(loop, &config, &runtime->manager, err) < 0) {
 		(void)runtime_free(runtime);
 		return -1;

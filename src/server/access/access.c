@@ -138,22 +138,25 @@ void access_replace(struct access *access, struct token_list *tokens, access_los
                     void *ctx)
 {
 	struct token_list old = access->tokens;
+	char owner[OWNER_SIZE];
 
 	access->tokens = *tokens;
 	*tokens = (struct token_list){ 0 };
 	for (size_t i = 0; i < old.count; i++)
 		if (!is_kept(&access->tokens, &old.at[i], time(NULL)))
-			lost(ctx, get_credential(&old.at[i]));
+			lost(ctx, get_credential(&old.at[i]), format_owner(&old.at[i], owner));
 	token_list_done(&old);
 }
 
 void access_expire(struct access *access, int64_t now, access_lost_fn *lost, void *ctx)
 {
+	char owner[OWNER_SIZE];
+
 	for (size_t i = 0; i < access->tokens.count; i++) {
 		const struct token *token = &access->tokens.at[i];
 
 		if (token_is_expired(token, now) && !token_is_expired(token, access->expired_until))
-			lost(ctx, get_credential(token));
+			lost(ctx, get_credential(token), format_owner(token, owner));
 	}
 	access->expired_until = now;
 }

@@ -26,9 +26,9 @@ DEFINE_CLEANUP(access)
 /* mcp_http_config.authenticate; ctx is the struct access. */
 void access_authenticate(void *ctx, struct http_request *request, struct mcp_http_identity *ret);
 
-/* Called with the credential (mcp_http_identity.credential) of a token that is not valid any more:
- * what the token has opened must be closed. */
-typedef void access_lost_fn(void *ctx, uint64_t credential);
+/* Called with the credential (mcp_http_identity.credential) and the owner of a token that is not
+ * valid any more: what the token has opened must be closed. */
+typedef void access_lost_fn(void *ctx, uint64_t credential, const char *owner);
 
 /* Takes over the tokens that are valid from now on. A token whose user or scopes have
  * changed, or that has expired, counts as lost. */
