@@ -8,7 +8,7 @@
 make_image() {
   [ ! -s build/docker/image.tar ] || return 0
   mkdir -p build/docker
-  mmdebstrap --quiet --format=tar --variant=minbase --include=python3,procps,perl \
+  mmdebstrap --quiet --format=tar --variant=minbase --include=python3,python3-pip,python3-matplotlib,procps,perl \
     "$(. /etc/os-release && echo "$VERSION_CODENAME")" "build/docker/image.$$" >&2
   mv "build/docker/image.$$" build/docker/image.tar
 }

@@ -110,7 +110,7 @@ static json_t *describe_executor(const struct mcp_call *call, const struct sandb
 	json_set(object, "message",
 	         json_format("Executor created; runs end after %s seconds.%s",
 	                     profile_label(row, "timeout"),
-	                     profile_image_note(call, a->docker_image, note)));
+	                     profile_image_note(call, a->docker_image, IMAGE, note)));
 	return object;
 }
 

@@ -116,10 +116,18 @@ const char *profile_label(const struct sandbox_row *row, const char *name);
  * no error: see profile_image_note(). */
 MUST_CHECK int profile_set_image(const struct mcp_call *call, const char *image, const char *usual,
                                  struct spec *spec, struct error *err);
+/* Where the programs of such a sandbox come from. */
+enum profile_image {
+	PROFILE_IMAGE_NAMED,    /* the image that the caller has named */
+	PROFILE_IMAGE_NONE,     /* the engine has no images: from the server's machine */
+	PROFILE_IMAGE_OPERATOR, /* the operator's image, in place of the usual one */
+};
+enum profile_image profile_image_of(const struct mcp_call *call, const char *image,
+                                    const char *usual);
 /* Why programs do not come from the image that the caller has named, as a sentence with a space in
  * front; "" if they do. */
-enum { PROFILE_IMAGE_NOTE_SIZE = 320 };
-const char *profile_image_note(const struct mcp_call *call, const char *image,
+enum { PROFILE_IMAGE_NOTE_SIZE = 640 };
+const char *profile_image_note(const struct mcp_call *call, const char *image, const char *usual,
                                char out[PROFILE_IMAGE_NOTE_SIZE]);
 
 /* Rows for parameter tables. */

@@ -319,13 +319,25 @@ const char *profile_label(const struct sandbox_row *row, const char *name)
 	return NULL;
 }
 
+enum profile_image profile_image_of(const struct mcp_call *call, const char *image,
+                                    const char *usual)
+{
+	const struct tools_context *context = mcp_call_app(call);
+	const char *chosen = context->spec.image;
+
+	if (!context->has_images)
+		return PROFILE_IMAGE_NONE;
+	return strcmp(image, usual) == 0 && chosen[0] != '\0' && strcmp(chosen, usual) != 0
+	               ? PROFILE_IMAGE_OPERATOR
+	               : PROFILE_IMAGE_NAMED;
+}
+
 int profile_set_image(const struct mcp_call *call, const char *image, const char *usual,
                       struct spec *spec, struct error *err)
 {
-	const struct tools_context *context = mcp_call_app(call);
 	char shown[SHOWN];
 
-	if (!context->has_images || (strcmp(image, usual) == 0 && spec->image[0] != '\0'))
+	if (profile_image_of(call, image, usual) != PROFILE_IMAGE_NAMED)
 		return 0;
 	if (!spec_is_image(image))
 		return error_set(err, ERR_INVALID,
@@ -335,18 +347,24 @@ int profile_set_image(const struct mcp_call *call, const char *image, const char
 	return 0;
 }
 
-const char *profile_image_note(const struct mcp_call *call, const char *image,
+const char *profile_image_note(const struct mcp_call *call, const char *image, const char *usual,
                                char out[PROFILE_IMAGE_NOTE_SIZE])
 {
 	const struct tools_context *context = mcp_call_app(call);
+	const enum profile_image source = profile_image_of(call, image, usual);
 	char shown[SHOWN];
 
 	out[0] = '\0';
-	if (context->has_images)
-		return out;
-	(void)snprintf(out, PROFILE_IMAGE_NOTE_SIZE,
-	               " The %s engine does not have the image '%s': programs come from the "
-	               "machine that the server runs on.",
-	               context->engine, utf8_escape(view_of(image), shown, sizeof shown));
+	(void)utf8_escape(view_of(image), shown, sizeof shown);
+	if (source == PROFILE_IMAGE_NONE)
+		(void)snprintf(out, PROFILE_IMAGE_NOTE_SIZE,
+		               " The %s engine does not have the image '%s': programs come from "
+		               "the machine that the server runs on.",
+		               context->engine, shown);
+	else if (source == PROFILE_IMAGE_OPERATOR)
+		(void)snprintf(out, PROFILE_IMAGE_NOTE_SIZE,
+		               " Programs come from the image '%s', which the operator of the "
+		               "server has chosen instead of '%s'.",
+		               context->spec.image, shown);
 	return out;
 }

@@ -71,7 +71,7 @@ static void on_checked(struct profile_work *w, const struct profile_run *run)
 	(void)snprintf(text, sizeof text, "Sandbox %s is ready (%s).%s",
 	               sandbox_row(w->file.work.sandbox)->spec.id,
 	               utf8_escape(version, shown, sizeof shown),
-	               profile_image_note(call, a->image, note));
+	               profile_image_note(call, a->image, IMAGE, note));
 	profile_answer_text(w, view_of(text));
 }
 

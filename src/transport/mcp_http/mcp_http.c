@@ -233,6 +233,7 @@ static bool admit_caller(struct incoming *incoming)
 		return false;
 	}
 	incoming->caller = identity.caller;
+	mcp_caller_set_language(&incoming->caller, http_get(incoming->request, "accept-language"));
 	return true;
 }
 
