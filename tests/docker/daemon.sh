@@ -4,12 +4,19 @@
 # The daemon has a directory of its own below /tmp, no network and no registry. Nothing of it is left
 # afterwards. A daemon that DOCKER_HOST names is used as it is.
 
-# make_image - builds the archive of the test image from Debian packages, once: build/docker/image.tar
+# make_image - builds the archive of the test image from Debian packages, once: build/docker/image.tar. Of
+# Matplotlib only its own files are added: its dependencies would be a gigabyte, with compilers.
 make_image() {
   [ ! -s build/docker/image.tar ] || return 0
-  mkdir -p build/docker
-  mmdebstrap --quiet --format=tar --variant=minbase --include=python3,python3-pip,python3-matplotlib,procps,perl \
+  mkdir -p build/docker/debs
+  (cd build/docker/debs && apt-get download python3-matplotlib python-matplotlib-data) >&2
+  mmdebstrap --quiet --format=tar --variant=minbase \
+    --include=python3,procps,perl,python3-pip,python3-contourpy,python3-cycler,python3-dateutil \
+    --include=python3-kiwisolver,python3-numpy,python3-packaging,python3-pil,python3-pyparsing \
+    --customize-hook='for deb in build/docker/debs/*.deb; do dpkg-deb --extract "$deb" "$1"; done' \
+    --customize-hook='rm -rf "$1"/usr/share/doc "$1"/usr/share/locale "$1"/usr/share/man' \
     "$(. /etc/os-release && echo "$VERSION_CODENAME")" "build/docker/image.$$" >&2
+  rm -r build/docker/debs
   mv "build/docker/image.$$" build/docker/image.tar
 }
 
