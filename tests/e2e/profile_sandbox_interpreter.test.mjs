@@ -1,9 +1,7 @@
 // The profile sandbox-interpreter, over stdio: initialize, execute, stop.
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { profile } from './lib/profile.mjs';
+import { idsOnDisk, imageNote, profile } from './lib/profile.mjs';
 import { BELLJAR } from './lib/programs.mjs';
 import { refused, stateDir, textOf, toolsOf } from './lib/sandboxed.mjs';
 import { connectV1 } from './lib/sdk.mjs';
@@ -20,7 +18,7 @@ test('initialize, execute, stop, as the original documents it', async () => {
   refused(await tools.execute_code({ code: 'print(1)' }), /call initialize_sandbox first/);
   const ready = await text('initialize_sandbox', {});
   assert.match(ready, /^Sandbox sb_\S+ is ready \(Python 3\.\d+/);
-  assert.match(ready, /does not have the image 'alpine:latest'/);
+  assert.match(ready, imageNote('alpine:latest'));
   assert.equal(await text('execute_code', { code: "print('Hello, World!')" }), 'Hello, World!\n');
   assert.equal(await text('execute_code', { code: 'echo "$((6 * 7))"; pwd', language: 'bash' }), '42\n/workspace\n');
   assert.match(await text('stop_sandbox'), /stopped and removed/);
@@ -73,9 +71,7 @@ test('each connection has a sandbox of its own, which goes with it', async (t) =
   for (const [i, client] of clients.entries())
     assert.equal(textOf(await client.execute_code({ code: "print(open('mine').read())" })), `${i}\n`);
   await sessions[0].close();
-  const there = () => readdirSync(join(env.BELLJAR_STATE_DIR, 'sandboxes'));
-  assert.equal(there().includes(ids[0]), false);
-  assert.equal(there().includes(ids[1]), true);
+  assert.deepEqual(await idsOnDisk(env.BELLJAR_STATE_DIR), [ids[1]]);
   await sessions[1].close();
-  assert.equal(there().includes(ids[1]), false);
+  assert.deepEqual(await idsOnDisk(env.BELLJAR_STATE_DIR), []);
 });

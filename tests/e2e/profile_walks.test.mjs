@@ -2,29 +2,42 @@
 // that of BELLJAR_ENGINE. doc/profiles.md names these tests.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { connectHttp, startHttp } from './lib/http.mjs';
-import { jsonOf, textsOf } from './lib/profile.mjs';
-import { walks } from './lib/profile_walks.mjs';
-import { BELLJAR, notOn } from './lib/programs.mjs';
+import { idsOnDisk, jsonOf, textsOf } from './lib/profile.mjs';
+import { startIndex } from './lib/package_index.mjs';
+import { prepareWalks, walks } from './lib/profile_walks.mjs';
+import { BELLJAR } from './lib/programs.mjs';
 import { sleep, stateDir, toolsOf } from './lib/sandboxed.mjs';
 import { connectV1 } from './lib/sdk.mjs';
 
+const dir = mkdtempSync(join(tmpdir(), 'belljar-walks-'));
+let index, settings;
+before(async () => {
+  index = await startIndex(dir);
+  settings = prepareWalks(dir, index);
+});
+after(() => {
+  index.stop();
+  rmSync(dir, { recursive: true, force: true });
+});
+
 const partsOf = (session) => {
   const tools = toolsOf(async () => session);
-  return { client: session.client, tools, json: jsonOf(tools), text: textsOf(tools) };
+  return { client: session.client, dir, tools, json: jsonOf(tools), text: textsOf(tools) };
 };
 const start = (t, args = [], env = {}) =>
-  startHttp(t, BELLJAR, { args: ['serve', '--http', '127.0.0.1:0', ...args], env: { BELLJAR_STATE_DIR: stateDir(t), ...env } });
+  startHttp(t, BELLJAR, { args: ['serve', '--http', '127.0.0.1:0', ...args], env: { BELLJAR_STATE_DIR: stateDir(t), ...settings, ...env } });
 
 for (const [name, walk] of Object.entries(walks)) {
   test(`${name} over stdio`, async (t) => {
     const session = await connectV1(t, {
       program: BELLJAR,
       args: ['serve', '--profile', name],
-      env: { BELLJAR_STATE_DIR: stateDir(t) },
+      env: { BELLJAR_STATE_DIR: stateDir(t), ...settings },
     });
     await walk(partsOf(session));
     await session.close();
@@ -103,14 +116,13 @@ test('callers with different tokens do not see each other', async (t) => {
   await server.close();
 });
 
-test('over HTTP, a temporary sandbox of a client that vanished is deleted when it is idle', notOn('docker', 'its files are volumes of the daemon'), async (t) => {
+test('over HTTP, a temporary sandbox of a client that vanished is deleted when it is idle', async (t) => {
   const state = stateDir(t);
   const server = await start(t, ['--idle', '1'], { BELLJAR_STATE_DIR: state });
   const { json, client } = partsOf(await connectHttp(t, server, { version: 1, path: '/p/code-executor/mcp' }));
   const { executor_id } = await json.create_executor();
-  const files = join(state, 'sandboxes');
-  assert.ok(readdirSync(files).includes(executor_id));
+  assert.deepEqual(await idsOnDisk(state), [executor_id]);
   await client.close();
-  while (existsSync(join(files, executor_id))) await sleep(100);
+  while ((await idsOnDisk(state)).length !== 0) await sleep(100);
   await server.close();
 });
