@@ -70,7 +70,7 @@ struct mcp_session {
 	struct list calls;
 	size_t call_count; /* without listen requests */
 	size_t listen_count;
-	bool may_have_roots;     /* mcp_caller.has_roots */
+	bool may_have_roots; /* mcp_caller.has_roots */
 	char language[MCP_LANGUAGE_SIZE];
 	bool has_roots;          /* the client has the roots capability */
 	unsigned abilities;      /* enum client_ability, of the handshake */

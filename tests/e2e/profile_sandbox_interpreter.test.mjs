@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { idsOnDisk, imageNote, profile } from './lib/profile.mjs';
-import { BELLJAR } from './lib/programs.mjs';
+import { docker } from '../docker/docker_api.mjs';
+import { BELLJAR, ENGINE } from './lib/programs.mjs';
 import { refused, stateDir, textOf, toolsOf } from './lib/sandboxed.mjs';
 import { connectV1 } from './lib/sdk.mjs';
 
+const onlyDocker = { skip: ENGINE === 'docker' ? false : 'native: it has no images' };
 const { tools } = profile('sandbox-interpreter');
 const text = async (name, args) => {
   const result = await tools[name](args);
@@ -74,4 +76,41 @@ test('each connection has a sandbox of its own, which goes with it', async (t) =
   assert.deepEqual(await idsOnDisk(env.BELLJAR_STATE_DIR), [ids[1]]);
   await sessions[1].close();
   assert.deepEqual(await idsOnDisk(env.BELLJAR_STATE_DIR), []);
+});
+
+/** Saves the tests' image as `name`, after a command in it. */
+async function saveImage(name, command) {
+  const [repo, tag] = name.split(':');
+  const call = async (...args) => {
+    const { status, json } = await docker(...args);
+    assert.ok(status < 300 || status === 304, JSON.stringify(json));
+    return json;
+  };
+  const { Id } = await call('POST', '/containers/create', { body: { Image: process.env.E2E_BELLJAR_IMAGE, Cmd: ['sh', '-c', command], NetworkDisabled: true } });
+  await call('POST', `/containers/${Id}/start`);
+  await call('POST', `/containers/${Id}/wait`);
+  await call('POST', `/commit?container=${Id}&repo=${encodeURIComponent(repo)}&tag=${tag}`);
+  await call('DELETE', `/containers/${Id}?force=1&v=1`);
+}
+
+test('an image without Python is replaced by the same system with Python', onlyDocker, async (t) => {
+  await saveImage('docker.io/library/alpine:latest', 'rm /usr/bin/python3*');
+  await saveImage('localhost/nothing:1', 'rm /usr/bin/python3*');
+  await saveImage('docker.io/library/python:3-alpine', 'true');
+  const session = await connectV1(t, {
+    program: BELLJAR,
+    args: ['serve', '--profile', 'sandbox-interpreter'],
+    env: { BELLJAR_STATE_DIR: stateDir(t), BELLJAR_IMAGE: undefined },
+  });
+  const use = toolsOf(async () => session);
+  assert.match(
+    textOf(await use.initialize_sandbox()),
+    /^Sandbox sb_\S+ is ready \(Python 3\.\S+\)\. The image 'alpine:latest' has no Python: programs come from 'python:3-alpine'/,
+  );
+  assert.equal(textOf(await use.execute_code({ code: 'print(6 * 7)' })), '42\n');
+  refused(await use.initialize_sandbox({ image: 'localhost/nothing:1' }), /has no Python: .*not found.*an image that has it, such as python:3-slim/);
+  assert.equal(textOf(await use.execute_code({ code: 'echo $((6 * 7))', language: 'bash' })), '42\n');
+  assert.match(textOf(await use.stop_sandbox()), /removed/);
+  await session.close();
+  for (const image of ['alpine:latest', 'localhost/nothing:1', 'python:3-alpine']) await docker('DELETE', `/images/${encodeURIComponent(image)}?force=1`);
 });

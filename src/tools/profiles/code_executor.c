@@ -442,6 +442,8 @@ static const struct mcp_resource resource_status = {
 
 static const struct mcp_resource *const resources[] = { &resource_status, NULL };
 
+static const struct profile_setting settings[] = { { "images", NULL, IMAGE }, { 0 } };
+
 const struct profile profile_code_executor = {
 	.name = "code-executor",
 	.server = "Docker Code Executor",
@@ -452,6 +454,7 @@ const struct profile profile_code_executor = {
 	                "executor when the work is done.",
 	.tools = tools,
 	.resources = resources,
+	.settings = settings,
 	.memory = SPEC_MIB(256),
 	.cpu = 1000,
 	.respond_error = respond_error,

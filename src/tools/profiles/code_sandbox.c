@@ -48,9 +48,9 @@ int code_sandbox_find(const struct mcp_call *call, const struct code_sandbox_arg
 	else if (err->kind != ERR_NOT_FOUND)
 		return -1;
 	if (owner == NULL || strcmp(owner, a->container_id) != 0)
-		return error_set(err, ERR_NOT_FOUND, "%s",
-		                 code_sandbox_text(call, TEXT_NO_WORKSPACE, container, workspace,
-		                                   text));
+		return error_set(
+		        err, ERR_NOT_FOUND, "%s",
+		        code_sandbox_text(call, TEXT_NO_WORKSPACE, container, workspace, text));
 	(void)snprintf(base, CODE_SANDBOX_BASE_SIZE, WORKSPACES "%s", a->workspace_id);
 	return 0;
 }
@@ -272,7 +272,11 @@ static const struct mcp_tool *const tools[] = {
 	&code_sandbox_logs,         NULL,
 };
 
-static const struct profile_setting settings[] = { { "gpu", NULL, "auto" }, { 0 } };
+static const struct profile_setting settings[] = {
+	{ "gpu", NULL, "auto" },
+	{ "images", NULL, IMAGE },
+	{ 0 },
+};
 
 const struct profile profile_code_sandbox = {
 	.name = "code-sandbox",

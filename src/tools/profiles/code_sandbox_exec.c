@@ -138,11 +138,10 @@ static void on_executed(struct profile_work *w, const struct profile_run *run)
 	json_set(result, "exit_code", json_int(exit_code));
 	json_set(result, "stdout", json_str_view(run->out));
 	json_set(result, "stderr",
-	         run->timed_out
-	                 ? json_format("%.*s\n%s", (int)run->errors.len, run->errors.ptr,
-	                               code_sandbox_text(w->file.work.call, TEXT_TIMED_OUT,
-	                                                 seconds, NULL, text))
-	                 : json_str_view(run->errors));
+	         run->timed_out ? json_format("%.*s\n%s", (int)run->errors.len, run->errors.ptr,
+	                                      code_sandbox_text(w->file.work.call, TEXT_TIMED_OUT,
+	                                                        seconds, NULL, text))
+	                        : json_str_view(run->errors));
 	json_set(result, "success", json_boolean(exit_code == 0));
 	json_push(w->answer, result);
 	if (exit_code != 0)

@@ -44,7 +44,9 @@ const char *code_sandbox_text(const struct mcp_call *call, enum code_sandbox_mes
 
 	while (*text != '\0' && used < CODE_SANDBOX_TEXT_SIZE) {
 		const size_t len = strcspn(text, "{");
-		const char *argument = text[len] == '\0' ? "" : text[len + 1] == '1' ? first : second;
+		const char *argument = text[len] == '\0'      ? ""
+		                       : text[len + 1] == '1' ? first
+		                                              : second;
 
 		used += (size_t)snprintf(out + used, CODE_SANDBOX_TEXT_SIZE - used, "%.*s%s",
 		                         (int)len, text, argument);
