@@ -37,7 +37,7 @@ test('stdout, then stderr, then the exit status', async () => {
     'out\nerr\n\nExit code: 4',
   );
   assert.match(await text('execute_code', { code: 'raise ValueError("no")' }), /ValueError: no\n\nExit code: 1$/);
-  refused(await tools.execute_code({ code: 'x', language: 'klingon' }), /"klingon" is not known/);
+  refused(await tools.execute_code({ code: 'x', language: 'klingon' }), /'klingon' is not known; there are: python/);
   refused(await tools.execute_code({}), /'code' is missing/);
   refused(await tools.execute_code({ code: 7 }), /'code'/);
 });

@@ -246,30 +246,26 @@ static const struct param stop_params[] = {
 };
 #undef A
 
-#define TOOL(name_, params_, hints_, help_)                                                        \
-	static const struct mcp_tool record_##name_ = { .name = #name_,                            \
-		                                        .help = help_,                             \
-		                                        .hints = hints_,                           \
-		                                        .scope = MCP_SCOPE_RUN,                    \
-		                                        .params = params_,                         \
-		                                        .args_size = sizeof(                       \
-		                                                struct code_sandbox_args),         \
-		                                        .call = name_ }
-
-TOOL(sandbox_initialize, initialize_params, 0,
+#define TOOL(name_, ...) PROFILE_TOOL(struct code_sandbox_args, name_, name_, NULL, __VA_ARGS__)
+TOOL(sandbox_initialize, initialize_params, MCP_SCOPE_RUN, 0,
      "Get a workspace to run commands in. Answers the ids that the other tools take.");
-TOOL(clean_workspace, clean_params, MCP_DESTRUCTIVE,
+TOOL(clean_workspace, clean_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
      "Remove all files of a workspace and end its programs.");
-TOOL(sandbox_stop, stop_params, MCP_DESTRUCTIVE,
+TOOL(sandbox_stop, stop_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
      "Stop a container and remove it; a persistent one is kept.");
 #undef TOOL
 
 static const struct mcp_tool *const tools[] = {
-	&record_sandbox_initialize, &code_sandbox_exec,
-	&code_sandbox_write,        &code_sandbox_copy_file,
-	&code_sandbox_copy_project, &code_sandbox_copy_out,
-	&record_clean_workspace,    &record_sandbox_stop,
-	&code_sandbox_logs,         NULL,
+	&record_sandbox_initialize.record,
+	&code_sandbox_exec,
+	&code_sandbox_write,
+	&code_sandbox_copy_file,
+	&code_sandbox_copy_project,
+	&code_sandbox_copy_out,
+	&record_clean_workspace.record,
+	&record_sandbox_stop.record,
+	&code_sandbox_logs,
+	NULL,
 };
 
 static const struct profile_setting settings[] = {

@@ -1,5 +1,5 @@
-/* code_sandbox_text.c - the messages of the profile code-sandbox. Those of its original are Chinese:
- * callers who prefer Chinese get them so, all others in English. */
+/* code_sandbox_text.c - the messages of the profile code-sandbox. Those of its original are
+ * Chinese: callers who prefer Chinese get them so, all others in English. */
 #include <stdio.h>
 #include <string.h>
 

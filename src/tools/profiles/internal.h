@@ -130,6 +130,34 @@ enum { PROFILE_IMAGE_NOTE_SIZE = 640 };
 const char *profile_image_note(const struct mcp_call *call, const char *image, const char *usual,
                                char out[PROFILE_IMAGE_NOTE_SIZE]);
 
+/* Finds a language by its name. A language that is not known fails with the names of all. */
+struct language;
+MUST_CHECK int profile_find_language(const char *name, const struct language **ret,
+                                     struct error *err);
+
+/* --- the records --- */
+
+/* A tool that does its work in a sandbox. Its handler finds the sandbox, and is the same for all
+ * such tools of a profile. */
+struct profile_tool {
+	struct mcp_tool record;
+	profile_begin_fn *begin;
+};
+/* begin() of the tool that was called. */
+profile_begin_fn *profile_tool_begin(const struct mcp_call *call);
+
+/* The record of a tool; begin_ NULL: its handler does the work. */
+#define PROFILE_TOOL(args_, name_, handler_, begin_, params_, scope_, hints_, help_)               \
+	static const struct profile_tool record_##name_ = { .record = { .name = #name_,            \
+		                                                        .help = help_,             \
+		                                                        .hints = hints_,           \
+		                                                        .scope = scope_,           \
+		                                                        .params = params_,         \
+		                                                        .args_size = sizeof(       \
+		                                                                args_),            \
+		                                                        .call = handler_ },        \
+		                                            .begin = begin_ }
+
 /* Rows for parameter tables. */
 #define PROFILE_ID(args_, member_, ...)                                                            \
 	ARG(args_, member_, STRING, "", .min = 1, .max = PROFILE_ID_MAX, __VA_ARGS__)

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
+#include "kernels/languages.h"
 #include "mcp/content.h"
 #include "sandbox/manager.h"
 #include "tools/catalogue.h"
@@ -140,6 +141,18 @@ void profile_run(struct profile_work *w, const struct process_options *options, 
 		work_fail(&w->file.work, &err);
 }
 
+int profile_find_language(const char *name, const struct language **ret, struct error *err)
+{
+	char names[200], shown[64];
+
+	*ret = language_find(name);
+	if (*ret != NULL)
+		return 0;
+	return error_set(err, ERR_INVALID, "the language '%s' is not known; there are: %s",
+	                 utf8_escape(view_of(name), shown, sizeof shown),
+	                 language_names(names, sizeof names));
+}
+
 /* --- the work ---------------------------------------------------------------------------- */
 
 static struct profile_work *profile_work_of(struct work *work)
@@ -172,6 +185,16 @@ static void free_work(struct work *work)
 }
 
 static const struct work_callbacks callbacks = { begin_work, file_work_cancel, free_work };
+
+profile_begin_fn *profile_tool_begin(const struct mcp_call *call)
+{
+	/* container_of() discards const. */
+	const char *record = mcp_call_record(call);
+	const struct profile_tool *tool = (const void *)(record -
+	                                                 offsetof(struct profile_tool, record));
+
+	return tool->begin;
+}
 
 struct profile_work *profile_work_start(struct mcp_call *call, struct sandbox *sandbox,
                                         profile_begin_fn *begin, const void *args)

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
-#include "kernels/languages.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
 #include "tools/profiles/internal.h"
@@ -220,22 +219,14 @@ static void on_executed(struct profile_work *w, const struct profile_run *run)
 static void begin_execute(struct profile_work *w)
 {
 	const struct interpreter_args *a = w->args;
-	const struct process_options options = { .language = language_find(a->language),
-		                                 .code = a->code,
-		                                 .deadline_ms = w->file.work.context->timeout_s *
-		                                                1000 };
-	char names[200], shown[64];
+	struct process_options options = { .code = a->code,
+		                           .deadline_ms = w->file.work.context->timeout_s * 1000 };
 	struct error err;
 
-	if (options.language != NULL) {
+	if (profile_find_language(a->language, &options.language, &err) < 0)
+		work_fail(&w->file.work, &err);
+	else
 		profile_run(w, &options, on_executed);
-		return;
-	}
-	(void)error_set(&err, ERR_INVALID,
-	                "argument 'language': \"%s\" is not known; there are: %s",
-	                utf8_escape(view_of(a->language), shown, sizeof shown),
-	                language_names(names, sizeof names));
-	work_fail(&w->file.work, &err);
 }
 
 static int execute_code(struct mcp_call *call, const void *args, struct error *err)
@@ -248,7 +239,7 @@ static int execute_code(struct mcp_call *call, const void *args, struct error *e
 			                "there is no sandbox: call initialize_sandbox first");
 		return -1;
 	}
-	profile_work_start(call, sandbox, begin_execute, args);
+	profile_work_start(call, sandbox, profile_tool_begin(call), args);
 	return 0;
 }
 
@@ -272,33 +263,21 @@ static int stop_sandbox(struct mcp_call *call, const void *args, struct error *e
 	return 0;
 }
 
-static const struct mcp_tool record_initialize = {
-	.name = "initialize_sandbox",
-	.help = "Create the sandbox that execute_code uses. A second call replaces it by a new "
-	        "one.",
-	.scope = MCP_SCOPE_RUN,
-	.params = initialize_params,
-	.args_size = sizeof(struct interpreter_args),
-	.call = initialize_sandbox,
+#define TOOL(...) PROFILE_TOOL(struct interpreter_args, __VA_ARGS__)
+TOOL(initialize_sandbox, initialize_sandbox, NULL, initialize_params, MCP_SCOPE_RUN, 0,
+     "Create the sandbox that execute_code uses. A second call replaces it by a new one.");
+TOOL(execute_code, execute_code, begin_execute, execute_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
+     "Run code in the sandbox, which has no network. Answers what the program wrote.");
+TOOL(stop_sandbox, stop_sandbox, NULL, NULL, MCP_SCOPE_RUN, MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
+     "Stop the sandbox and remove it with its files.");
+#undef TOOL
+
+static const struct mcp_tool *const tools[] = {
+	&record_initialize_sandbox.record,
+	&record_execute_code.record,
+	&record_stop_sandbox.record,
+	NULL,
 };
-static const struct mcp_tool record_execute = {
-	.name = "execute_code",
-	.help = "Run code in the sandbox, which has no network. Answers what the program wrote.",
-	.hints = MCP_DESTRUCTIVE,
-	.scope = MCP_SCOPE_RUN,
-	.params = execute_params,
-	.args_size = sizeof(struct interpreter_args),
-	.call = execute_code,
-};
-static const struct mcp_tool record_stop = {
-	.name = "stop_sandbox",
-	.help = "Stop the sandbox and remove it with its files.",
-	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
-	.scope = MCP_SCOPE_RUN,
-	.call = stop_sandbox,
-};
-static const struct mcp_tool *const tools[] = { &record_initialize, &record_execute, &record_stop,
-	                                        NULL };
 
 static const struct profile_setting settings[] = {
 	{ "images", NULL, IMAGE ",python:3-alpine,python:3-slim" },
