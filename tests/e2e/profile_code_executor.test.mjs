@@ -176,7 +176,7 @@ test('list and tree', async () => {
   const { output } = await json.list_directory({ executor_id });
   assert.match(output, /^total \d+\n(.*\n)*-rw-r--r-- 1 coderunner coderunner +0 .* -x\n/);
   assert.match(output, /\ndrwxr-xr-x .* p\n/);
-  assert.match((await json.list_directory({ executor_id, path: '-x' })).output, /-x\n$/);
+  assert.match((await json.list_directory({ executor_id, path: '-x' })).output, / -x\n$/);
   const listed = await json.list_directory({ executor_id, path: 'nowhere' });
   assert.equal(listed.success, false);
   assert.match(listed.message, /nowhere/);
@@ -185,6 +185,26 @@ test('list and tree', async () => {
     tree: 'p/\n├── README\n└── src/\n    ├── a.py\n    └── b.py',
     files: ['README', 'src/a.py', 'src/b.py'],
   });
+});
+
+test('a file that is no text is refused, and not changed into one', async () => {
+  const { executor_id } = await json.create_executor();
+  await json.execute_code({ executor_id, code: "open('b', 'wb').write(bytes(range(256)))" });
+  const { success, message } = await json.read_file({ executor_id, file_path: 'b' });
+  assert.equal(success, false);
+  assert.match(message, /'\/workspace\/b' is not text in UTF-8, .* as Base64/);
+});
+
+test('sandboxes of the caller that are no executors are not found', async (t) => {
+  const env = { BELLJAR_STATE_DIR: stateDir(t) };
+  const session = await connectV1(t, { program: BELLJAR, env });
+  const { id } = (await session.call({ name: 'create_sandbox', arguments: { name: 'mine' } })).structuredContent;
+  await session.close();
+  const executors = await connectV1(t, { program: BELLJAR, env: { ...env, BELLJAR_PROFILE: 'code-executor' } });
+  const use = jsonOf(toolsOf(async () => executors));
+  for (const executor_id of [id, 'mine'])
+    assert.deepEqual(await use.delete_executor({ executor_id }), { success: false, message: 'Executor not found' });
+  await executors.close();
 });
 
 test('errors have the shape of the profile', async () => {
@@ -199,6 +219,8 @@ test('errors have the shape of the profile', async () => {
   refused(await tools.execute_code({ code: '1' }), /'executor_id' is missing/);
   refused(await tools.execute_code({ executor_id: 1, code: '1' }), /'executor_id'.*string/);
   refused(await tools.create_executor({ timeout: 'long' }), /'timeout'/);
+  const image = await json.create_executor({ docker_image: '; rm -rf /' });
+  assert.match(image.message, /'; rm -rf \/' is not the name of an image/);
   await assert.rejects(tools.run_code({ code: '1' }), /run_code/);
 });
 

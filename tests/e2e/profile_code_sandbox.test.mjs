@@ -153,6 +153,8 @@ test('errors have the shape of the profile', async () => {
   const { container_id } = await json.sandbox_initialize();
   assert.match((await json.clean_workspace({ container_id, workspace_id: 'ws-none' })).error, /no workspace 'ws-none'/);
   assert.equal((await json.sandbox_stop({ container_id: 'x' })).success, false);
+  const { workspace_id } = await json.sandbox_initialize();
+  assert.match((await json.sandbox_stop({ container_id: workspace_id })).error, /no container/);
   assert.equal((await json.get_container_logs({ container_id: 'x' })).success, false);
   const file = await json.copy_file({ container_id, local_src_file: join(dir, 'none') });
   assert.equal(file.success, false);

@@ -51,7 +51,7 @@ test('python-executor: what cannot be installed is explained, and nothing but na
   const unknown = await python.install_package({ package_name: 'nothere' }, patient);
   assert.equal(unknown.status, 'error');
   assert.match(unknown.error, /No matching distribution found for nothere/);
-  for (const package_name of ['--index-url=http://x.example', '-r /etc/passwd', '/tmp/x', './x', 'git+https://x.example/y', 'a;id', '$(id)', 'a @ file:///x']) {
+  for (const package_name of ['  ', '--index-url=http://x.example', '-r /etc/passwd', '/tmp/x', './x', 'git+https://x.example/y', 'a;id', '$(id)', 'a @ file:///x']) {
     const { status, error } = await python.install_package({ package_name });
     assert.equal(status, 'error', package_name);
     assert.ok(error, package_name);

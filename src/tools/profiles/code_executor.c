@@ -263,12 +263,12 @@ static void begin_list(struct profile_work *w)
 	const struct executor_args *a = w->args;
 
 	if (take_path(w, a->path))
-		profile_run(w,
-		            &(struct process_options){
-		                    .argv = (const char *const[]){ "ls", "-la", "--", w->file.path,
-		                                                   NULL },
-		                    .deadline_ms = timeout_of(w) * 1000 },
-		            on_listed);
+		profile_run(
+		        w,
+		        &(struct process_options){
+		                .argv = (const char *const[]){ "ls", "-la", "--", a->path, NULL },
+		                .deadline_ms = timeout_of(w) * 1000 },
+		        on_listed);
 }
 
 static void on_directory(struct file_work *file, const struct files_reply *reply)

@@ -30,15 +30,16 @@ int code_sandbox_find(const struct mcp_call *call, const struct code_sandbox_arg
                       struct sandbox **ret, char base[CODE_SANDBOX_BASE_SIZE], struct error *err)
 {
 	char container[SHOWN], workspace[SHOWN], text[CODE_SANDBOX_TEXT_SIZE];
-	const char *owner = NULL;
+	const char *owner = NULL, *mode = NULL;
 
 	(void)utf8_escape(view_of(a->container_id), container, sizeof container);
-	if (profile_find_sandbox(call, a->container_id, ret, err) < 0)
-		return err->kind != ERR_NOT_FOUND
-		               ? -1
-		               : error_set(err, ERR_NOT_FOUND, "%s",
-		                           code_sandbox_text(call, TEXT_NO_CONTAINER, container,
-		                                             NULL, text));
+	if (profile_find_sandbox(call, a->container_id, ret, err) == 0)
+		mode = profile_label(sandbox_row(*ret), "mode");
+	else if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	if (mode == NULL) /* a workspace has none, and is no container */
+		return error_set(err, ERR_NOT_FOUND, "%s",
+		                 code_sandbox_text(call, TEXT_NO_CONTAINER, container, NULL, text));
 	(void)snprintf(base, CODE_SANDBOX_BASE_SIZE, ALONE);
 	if (a->workspace_id == NULL)
 		return 0;

@@ -102,7 +102,8 @@ MUST_CHECK int profile_split(struct profile_work *w, const char *text, struct pa
 
 /* The options of a new sandbox of the caller: see tools_sandbox_options(). */
 struct sandbox_options profile_options(const struct mcp_call *call);
-/* Finds a sandbox of the caller by id. ERR_NOT_FOUND: there is none. */
+/* Finds a sandbox of the caller by id or name. ERR_NOT_FOUND: there is none, or the profile has not
+ * made it: a call of a profile never reaches the caller's other sandboxes. */
 MUST_CHECK int profile_find_sandbox(const struct mcp_call *call, const char *id,
                                     struct sandbox **ret, struct error *err);
 /* Finds or creates the sandbox of this name; `options` describes a new one. */

@@ -284,6 +284,11 @@ static void on_read(struct file_work *file, const struct files_reply *reply)
 		               "it with a command",
 		               utf8_escape(view_of(file->path), shown, sizeof shown),
 		               PROFILE_TEXT_MAX >> 20);
+	else if (!utf8_is_valid(reply->bytes))
+		file_work_fail(file, ERR_UNSUPPORTED,
+		               "'%s' is not text in UTF-8, and an answer has no other bytes: "
+		               "read it with a program, for example as Base64",
+		               utf8_escape(view_of(file->path), shown, sizeof shown));
 	else
 		w->read(file, reply);
 }
@@ -314,10 +319,17 @@ int profile_find_sandbox(const struct mcp_call *call, const char *id, struct san
                          struct error *err)
 {
 	const struct tools_context *context = mcp_call_app(call);
+	const char *profile;
+	struct sandbox *found;
 
-	if (tools_check_manager(context, err) < 0)
+	if (tools_check_manager(context, err) < 0 ||
+	    sandbox_find(context->manager, mcp_call_owner(call), id, &found, err) < 0)
 		return -1;
-	return sandbox_find(context->manager, mcp_call_owner(call), id, ret, err);
+	profile = profile_label(sandbox_row(found), "profile");
+	if (profile == NULL || strcmp(profile, context->profile) != 0)
+		return error_set(err, ERR_NOT_FOUND, "the sandbox is not of this profile");
+	*ret = found;
+	return 0;
 }
 
 int profile_get_sandbox(const struct mcp_call *call, const struct sandbox_options *options,
@@ -360,13 +372,12 @@ int profile_set_image(const struct mcp_call *call, const char *image, const char
 {
 	char shown[SHOWN];
 
-	if (profile_image_of(call, image, usual) != PROFILE_IMAGE_NAMED)
-		return 0;
 	if (!spec_is_image(image))
 		return error_set(err, ERR_INVALID,
 		                 "'%s' is not the name of an image, such as python:3",
 		                 utf8_escape(view_of(image), shown, sizeof shown));
-	(void)snprintf(spec->image, sizeof spec->image, "%s", image);
+	if (profile_image_of(call, image, usual) == PROFILE_IMAGE_NAMED)
+		(void)snprintf(spec->image, sizeof spec->image, "%s", image);
 	return 0;
 }
 

@@ -228,6 +228,10 @@ static void begin_install(struct profile_work *w)
 	struct error err;
 
 	if (profile_split(w, a->package_name, &request.packages, &err) < 0 ||
+	    (request.packages.count == 0 &&
+	     error_set(&err, ERR_INVALID,
+	               "argument 'package_name' names no package: pass one or several, such as "
+	               "\"requests\"") < 0) ||
 	    package_step_prepare(&w->packages, w->file.work.context, &request, &err) < 0 ||
 	    package_step_start(&w->packages, &w->file.work, 0, on_installed, w, &err) < 0)
 		work_fail(&w->file.work, &err);
