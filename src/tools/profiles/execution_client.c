@@ -103,13 +103,13 @@ int profile_execution_sandbox(const struct tools_context *context, const char *o
 	struct sandbox_options options = tools_sandbox_options(context, owner);
 	char name[SANDBOX_NAME_MAX + 1];
 
-	if (tools_check_manager(context, err) < 0 || user_sandbox_name(user, name, err) < 0)
+	if (user_sandbox_name(user, name, err) < 0)
 		return -1;
 	options.name = name;
 	options.labels = PROFILE_LABEL "\0";
 	/* "/" makes `import tools.example` work, "/tools" makes `import example` work. */
 	options.env = "PYTHONPATH=/tools:/\0";
-	if (sandbox_find(context->manager, owner, name, ret, err) == 0)
+	if (profile_find_owned(context, owner, name, ret, err) == 0)
 		return 0;
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;

@@ -315,21 +315,26 @@ struct sandbox_options profile_options(const struct mcp_call *call)
 	return tools_sandbox_options(mcp_call_app(call), mcp_call_owner(call));
 }
 
-int profile_find_sandbox(const struct mcp_call *call, const char *id, struct sandbox **ret,
-                         struct error *err)
+int profile_find_owned(const struct tools_context *context, const char *owner, const char *id,
+                       struct sandbox **ret, struct error *err)
 {
-	const struct tools_context *context = mcp_call_app(call);
 	const char *profile;
 	struct sandbox *found;
 
 	if (tools_check_manager(context, err) < 0 ||
-	    sandbox_find(context->manager, mcp_call_owner(call), id, &found, err) < 0)
+	    sandbox_find(context->manager, owner, id, &found, err) < 0)
 		return -1;
 	profile = profile_label(sandbox_row(found), "profile");
 	if (profile == NULL || strcmp(profile, context->profile) != 0)
 		return error_set(err, ERR_NOT_FOUND, "the sandbox is not of this profile");
 	*ret = found;
 	return 0;
+}
+
+int profile_find_sandbox(const struct mcp_call *call, const char *id, struct sandbox **ret,
+                         struct error *err)
+{
+	return profile_find_owned(mcp_call_app(call), mcp_call_owner(call), id, ret, err);
 }
 
 int profile_get_sandbox(const struct mcp_call *call, const struct sandbox_options *options,
