@@ -10,6 +10,7 @@ make_image() {
   [ ! -s build/docker/image.tar ] || return 0
   mkdir -p build/docker/debs
   (cd build/docker/debs && apt-get download python3-matplotlib python-matplotlib-data) >&2
+  # shellcheck disable=SC2016 # mmdebstrap runs the hooks with the root as their argument
   mmdebstrap --quiet --format=tar --variant=minbase \
     --include=python3,procps,perl,python3-pip,python3-contourpy,python3-cycler,python3-dateutil \
     --include=python3-kiwisolver,python3-numpy,python3-packaging,python3-pil,python3-pyparsing \
