@@ -33,6 +33,7 @@ struct mcp_call *call_new(struct mcp_session *session, const struct call_origin 
 	call->owner = arena_text(&call->arena, session->owner);
 	call->scopes = session->scopes;
 	call->may_have_roots = session->may_have_roots;
+	memcpy(call->language, session->language, sizeof call->language);
 	call->abilities = session->abilities;
 	call->id = json_incref(rpc->id);
 	call->method = rpc->method;
@@ -354,6 +355,11 @@ const char *mcp_call_owner(const struct mcp_call *call)
 bool mcp_call_has_roots(const struct mcp_call *call)
 {
 	return call->may_have_roots;
+}
+
+const char *mcp_call_language(const struct mcp_call *call)
+{
+	return call->language;
 }
 
 bool mcp_call_close_stream(struct mcp_call *call)

@@ -36,6 +36,8 @@ const char *mcp_call_owner(const struct mcp_call *call);
 /* Whether the client runs on this machine for the user who started the server, so that directories
  * which it declares as its roots can be used (mcp_caller.has_roots). */
 bool mcp_call_has_roots(const struct mcp_call *call);
+/* The language of the client's user (mcp_caller.language), such as "zh"; "": not known. */
+const char *mcp_call_language(const struct mcp_call *call);
 /* Closes the connection that the response would be sent on; the client comes back for the response
  * by itself. Returns false if the transport cannot resume streams: nothing is closed then. */
 bool mcp_call_close_stream(struct mcp_call *call);

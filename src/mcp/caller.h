@@ -15,13 +15,22 @@ enum mcp_scope {
 	MCP_SCOPE_ALL = MCP_SCOPE_RUN | MCP_SCOPE_FILES | MCP_SCOPE_ADMIN,
 };
 
+enum { MCP_LANGUAGE_SIZE = 4 };
+
 struct mcp_caller {
 	const char *owner;
 	unsigned scopes; /* enum mcp_scope */
 	/* The client runs on this machine, for the user who started the server: the directories
 	 * that it declares as its roots are used. */
 	bool has_roots;
+	/* The language that messages for the client's user may be in: two or three lower-case
+	 * letters of RFC 5646, such as "zh"; "" if the client has named none. */
+	char language[MCP_LANGUAGE_SIZE];
 };
+
+/* Reads the language from the header Accept-Language, of which the best one is taken, or from the
+ * name of a locale such as "zh_CN.UTF-8". NULL, "*" and locales without a language set none. */
+void mcp_caller_set_language(struct mcp_caller *caller, const char *text);
 
 /* "run", "files" or "admin": the names in tokens and in WWW-Authenticate. */
 const char *mcp_scope_name(enum mcp_scope scope);

@@ -70,7 +70,8 @@ struct mcp_session {
 	struct list calls;
 	size_t call_count; /* without listen requests */
 	size_t listen_count;
-	bool may_have_roots;     /* mcp_caller.has_roots */
+	bool may_have_roots; /* mcp_caller.has_roots */
+	char language[MCP_LANGUAGE_SIZE];
 	bool has_roots;          /* the client has the roots capability */
 	unsigned abilities;      /* enum client_ability, of the handshake */
 	unsigned ask_count;      /* questions sent so far */
@@ -95,6 +96,7 @@ struct mcp_call {
 	const char *owner;     /* in the arena */
 	unsigned scopes;       /* enum mcp_scope: what the caller may do */
 	bool may_have_roots;   /* mcp_caller.has_roots */
+	char language[MCP_LANGUAGE_SIZE];
 	enum mcp_outcome outcome;
 	enum mcp_scope missing_scope;
 	json_t *id; /* owned */

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -19,6 +20,7 @@ struct mcp_session *mcp_session_new(struct mcp_server *server, struct mcp_sink *
 	session->owner = mem_dup(caller->owner);
 	session->scopes = caller->scopes;
 	session->may_have_roots = caller->has_roots;
+	memcpy(session->language, caller->language, sizeof session->language);
 	session->revision = MCP_DEFAULT_REVISION;
 	session->level = MCP_LEVEL_INFO;
 	session->subscriptions = json_obj();

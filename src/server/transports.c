@@ -1,7 +1,9 @@
 #include "server/transports.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/attr.h"
 #include "base/log.h"
 #include "loop/loop.h"
 #include "server/http/http_service.h"
@@ -78,11 +80,27 @@ static const char *why_not_ready(void *ctx)
 	return transports->events.why_not_ready(transports->events.ctx);
 }
 
+/* The locale of messages, from the variables that setlocale(3) reads, in its order: a client that
+ * starts the server passes on those of its user. */
+static const char *find_locale(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_MESSAGES", "LANG" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *locale = getenv(names[i]);
+
+		if (locale != NULL && locale[0] != '\0')
+			return locale;
+	}
+	return NULL;
+}
+
 static int start_stdio(struct transports *transports, struct loop *loop, struct mcp_server *mcp,
                        const char *owner, struct error *err)
 {
 	const struct stdio_config config = {
 		.owner = owner,
+		.locale = find_locale(),
 		.in_fd = STDIN_FILENO,
 		.out_fd = STDOUT_FILENO,
 		.max_queue = transports->options->max_queue,

@@ -226,6 +226,7 @@ static const struct input_events input_events = { on_bytes, on_input_end, on_hun
 int stdio_new(struct loop *loop, struct mcp_server *server, const struct stdio_config *config,
               struct stdio **ret, struct error *err)
 {
+	struct mcp_caller caller = { config->owner, MCP_SCOPE_ALL, .has_roots = true };
 	struct stdio *stdio = mem_new(sizeof *stdio);
 
 	stdio->config = *config;
@@ -242,9 +243,8 @@ int stdio_new(struct loop *loop, struct mcp_server *server, const struct stdio_c
 	stdio->hang_up_timer = loop_timer_new(loop, on_hang_up_over, stdio);
 	stdio->grace_ms = config->grace_ms;
 	stdio->overflow_timer = loop_timer_new(loop, on_overflow, stdio);
-	stdio->session = mcp_session_new(
-	        server, &stdio->sink,
-	        &(struct mcp_caller){ config->owner, MCP_SCOPE_ALL, .has_roots = true });
+	mcp_caller_set_language(&caller, config->locale);
+	stdio->session = mcp_session_new(server, &stdio->sink, &caller);
 	stdio->input = input_new(loop, config->in_fd, &input_events, stdio);
 	*ret = stdio;
 	return 0;

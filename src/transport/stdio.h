@@ -24,10 +24,11 @@ struct mcp_server;
 struct stdio;
 
 struct stdio_config {
-	const char *owner; /* of the calls (mcp_caller.owner) */
-	int in_fd, out_fd; /* the caller closes them, after stdio_free() */
-	size_t max_queue;  /* bytes that may be queued for the client */
-	uint64_t grace_ms; /* time for calls and queued output after the session is closed */
+	const char *owner;  /* of the calls (mcp_caller.owner) */
+	const char *locale; /* of the client's user: for mcp_caller_set_language(); or NULL */
+	int in_fd, out_fd;  /* the caller closes them, after stdio_free() */
+	size_t max_queue;   /* bytes that may be queued for the client */
+	uint64_t grace_ms;  /* time for calls and queued output after the session is closed */
 	/* The last callback; the caller frees the transport after it has returned. why: NULL if
 	 * the client closed the connection or stdio_close() was called, else the error that ended
 	 * it. */

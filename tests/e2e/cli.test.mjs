@@ -324,13 +324,29 @@ describe('client', () => {
   });
 
   test('client without an action takes a tour and leaves nothing behind', () => {
+    const ids = () => JSON.parse(verb('ps', ['--json']).stdout).sandboxes.map(({ id }) => id);
+    const before = ids();
     const result = client([]);
     assert.equal(result.status, 0, result.stdout + result.stderr);
     for (const tool of ['create_sandbox', 'write_file', 'run_command', 'run_code', 'list_directory', 'read_file', 'delete_sandbox'])
       assert.match(result.stdout, new RegExp(`^  > ${tool} \\{`, 'm'));
     assert.match(result.stdout, /^    six times seven is 42$/m);
-    const names = (text) => JSON.parse(text).sandboxes.map(({ name }) => name);
-    assert.deepEqual(names(verb('ps', ['--json']).stdout).filter((name) => /^tour-/.test(name)), []);
+    assert.deepEqual(ids(), before);
+  });
+
+  test('each profile has a tour like the example of its original', () => {
+    for (const [profile, tools] of Object.entries({
+      'code-executor': ['create_executor', 'create_directory', 'write_file', 'execute_code', 'list_directory', 'project_structure', 'read_file', 'delete_executor'],
+      'sandbox-interpreter': ['initialize_sandbox', 'execute_code', 'stop_sandbox'],
+      'code-sandbox': ['sandbox_initialize', 'write_file_sandbox', 'sandbox_exec', 'clean_workspace'],
+      'execution-client': ['execute_bash', 'write_file', 'read_file', 'stop_container'],
+      'python-executor': ['execute_python', 'list_installed_packages', 'get_sandbox_info'],
+    })) {
+      const result = run(['client', 'tour', '--', ...STATE, '--profile', profile]);
+      assert.equal(result.status, 0, result.stdout + result.stderr);
+      for (const tool of tools) assert.match(result.stdout, new RegExp(`^  > ${tool} \\{`, 'm'), profile);
+      assert.match(result.stdout, /six times seven is 42/, profile);
+    }
   });
 
   test('Ctrl-C cancels the call and stops the server', async () => {

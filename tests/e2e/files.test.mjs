@@ -177,7 +177,7 @@ test('a picture is an image block, without structured content', async () => {
 
 test('a read that fails says why', async () => {
   await sh('mkdir -p d/sub; touch d/x d/y; mkfifo d/fifo; ln -s /nowhere d/broken; ln -s loop d/loop');
-  refused(await read_file({ path: 'd' }), /^'d' is a directory, not a file: use list_directory$/);
+  refused(await read_file({ path: 'd' }), /^'d' is a directory, not a file: list it instead$/);
   refused(await read_file({ path: 'd/zz' }),
     /^'d\/zz' does not exist; its directory has: broken, fifo, loop, sub\/, x, y$/);
   refused(await read_file({ path: 'no/such/dir' }),

@@ -1,11 +1,9 @@
 // The profile code-executor, over stdio: the walk of the original's example, and what must hold
 // where a server that builds shell commands goes wrong.
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { AWKWARD, jsonOf, objectOf, profile } from './lib/profile.mjs';
-import { BELLJAR } from './lib/programs.mjs';
+import { AWKWARD, idsOnDisk, imageNote, jsonOf, objectOf, profile } from './lib/profile.mjs';
+import { BELLJAR, ENGINE } from './lib/programs.mjs';
 import { refused, stateDir, toolsOf } from './lib/sandboxed.mjs';
 import { connectV1 } from './lib/sdk.mjs';
 
@@ -178,7 +176,7 @@ test('list and tree', async () => {
   const { output } = await json.list_directory({ executor_id });
   assert.match(output, /^total \d+\n(.*\n)*-rw-r--r-- 1 coderunner coderunner +0 .* -x\n/);
   assert.match(output, /\ndrwxr-xr-x .* p\n/);
-  assert.match((await json.list_directory({ executor_id, path: '-x' })).output, /-x\n$/);
+  assert.match((await json.list_directory({ executor_id, path: '-x' })).output, / -x\n$/);
   const listed = await json.list_directory({ executor_id, path: 'nowhere' });
   assert.equal(listed.success, false);
   assert.match(listed.message, /nowhere/);
@@ -187,6 +185,26 @@ test('list and tree', async () => {
     tree: 'p/\n├── README\n└── src/\n    ├── a.py\n    └── b.py',
     files: ['README', 'src/a.py', 'src/b.py'],
   });
+});
+
+test('a file that is no text is refused, and not changed into one', async () => {
+  const { executor_id } = await json.create_executor();
+  await json.execute_code({ executor_id, code: "open('b', 'wb').write(bytes(range(256)))" });
+  const { success, message } = await json.read_file({ executor_id, file_path: 'b' });
+  assert.equal(success, false);
+  assert.match(message, /'\/workspace\/b' is not text in UTF-8, .* as Base64/);
+});
+
+test('sandboxes of the caller that are no executors are not found', async (t) => {
+  const env = { BELLJAR_STATE_DIR: stateDir(t) };
+  const session = await connectV1(t, { program: BELLJAR, env });
+  const { id } = (await session.call({ name: 'create_sandbox', arguments: { name: 'mine' } })).structuredContent;
+  await session.close();
+  const executors = await connectV1(t, { program: BELLJAR, env: { ...env, BELLJAR_PROFILE: 'code-executor' } });
+  const use = jsonOf(toolsOf(async () => executors));
+  for (const executor_id of [id, 'mine'])
+    assert.deepEqual(await use.delete_executor({ executor_id }), { success: false, message: 'Executor not found' });
+  await executors.close();
 });
 
 test('errors have the shape of the profile', async () => {
@@ -201,12 +219,15 @@ test('errors have the shape of the profile', async () => {
   refused(await tools.execute_code({ code: '1' }), /'executor_id' is missing/);
   refused(await tools.execute_code({ executor_id: 1, code: '1' }), /'executor_id'.*string/);
   refused(await tools.create_executor({ timeout: 'long' }), /'timeout'/);
+  const image = await json.create_executor({ docker_image: '; rm -rf /' });
+  assert.match(image.message, /'; rm -rf \/' is not the name of an image/);
   await assert.rejects(tools.run_code({ code: '1' }), /run_code/);
 });
 
 test('an image that the engine does not have is named in the message', async () => {
+  assert.match((await json.create_executor()).message, imageNote('python:3-slim'));
   const { message } = await json.create_executor({ docker_image: 'node:20' });
-  assert.match(message, /native engine does not have the image 'node:20'/);
+  assert.match(message, ENGINE === 'native' ? imageNote('node:20') : /Docker has no 'node:20', and this server may not pull it/);
 });
 
 test('20 executors at once, and two clients of one user', async (t) => {
@@ -227,8 +248,7 @@ test('20 executors at once, and two clients of one user', async (t) => {
   await one.close();
   await two.close();
   // Executors are removed when their server stops.
-  const left = readdirSync(join(env.BELLJAR_STATE_DIR, 'sandboxes'), { recursive: false });
-  assert.deepEqual(left.filter((name) => ids.includes(name)), []);
+  assert.deepEqual(await idsOnDisk(env.BELLJAR_STATE_DIR), []);
 });
 
 test('a client that vanishes leaves nothing', async (t) => {
@@ -237,10 +257,9 @@ test('a client that vanishes leaves nothing', async (t) => {
   const { executor_id } = objectOf(await session.call({ name: 'create_executor', arguments: {} }));
   const running = session.call({ name: 'execute_code', arguments: { executor_id, code: 'sleep 1000', language: 'bash' } });
   running.catch(() => {});
-  const files = () => readdirSync(join(env.BELLJAR_STATE_DIR, 'sandboxes')).filter((name) => name === executor_id);
-  assert.deepEqual(files(), [executor_id]);
+  assert.deepEqual(await idsOnDisk(env.BELLJAR_STATE_DIR), [executor_id]);
   await session.close();
-  assert.deepEqual(files(), []);
+  assert.deepEqual(await idsOnDisk(env.BELLJAR_STATE_DIR), []);
 });
 
 test('an unknown profile is refused with the names of all', async (t) => {

@@ -1,10 +1,10 @@
 // The profile code-sandbox, over stdio: workspaces, commands, files and copies.
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { AWKWARD, jsonOf, profile } from './lib/profile.mjs';
+import { AWKWARD, idsOnDisk, imageNote, jsonOf, profile } from './lib/profile.mjs';
 import { BELLJAR } from './lib/programs.mjs';
 import { refused, stateDir, toolsOf } from './lib/sandboxed.mjs';
 import { connectV1 } from './lib/sdk.mjs';
@@ -97,7 +97,7 @@ test('standalone mode, and --no-persistent', async (t) => {
   const alone = await json.sandbox_initialize({ use_persistent: false });
   assert.equal(alone.mode, 'standalone');
   assert.equal(alone.workspace_path, '/app');
-  assert.match(alone.message, /does not have the image 'python:3.9-slim'/);
+  assert.match(alone.message, imageNote('python:3.9-slim'));
   const { container_id } = alone;
   assert.equal((await json.sandbox_exec({ container_id, commands: ['pwd'] })).results[0].stdout, '/app\n');
   assert.match((await json.sandbox_stop({ container_id })).message, /removed/);
@@ -113,7 +113,7 @@ test('standalone mode, and --no-persistent', async (t) => {
   const made = await jsonOf(toolsOf(async () => session)).sandbox_initialize();
   assert.equal(made.mode, 'standalone');
   await session.close();
-  assert.equal(readdirSync(join(state, 'sandboxes')).includes(made.container_id), false);
+  assert.deepEqual(await idsOnDisk(state), []);
 });
 
 test('contents and paths', async () => {
@@ -153,6 +153,8 @@ test('errors have the shape of the profile', async () => {
   const { container_id } = await json.sandbox_initialize();
   assert.match((await json.clean_workspace({ container_id, workspace_id: 'ws-none' })).error, /no workspace 'ws-none'/);
   assert.equal((await json.sandbox_stop({ container_id: 'x' })).success, false);
+  const { workspace_id } = await json.sandbox_initialize();
+  assert.match((await json.sandbox_stop({ container_id: workspace_id })).error, /no container/);
   assert.equal((await json.get_container_logs({ container_id: 'x' })).success, false);
   const file = await json.copy_file({ container_id, local_src_file: join(dir, 'none') });
   assert.equal(file.success, false);

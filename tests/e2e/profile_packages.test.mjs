@@ -1,13 +1,12 @@
 // Packages in the profiles python-executor and code-sandbox, with an index of small packages on loopback.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { startIndex } from './lib/package_index.mjs';
 import { jsonOf } from './lib/profile.mjs';
-import { open, sleep, toolsOf } from './lib/sandboxed.mjs';
+import { open, toolsOf } from './lib/sandboxed.mjs';
 
 const dir = mkdtempSync(join(tmpdir(), 'belljar-index-'));
 chmodSync(dir, 0o777);
@@ -16,10 +15,8 @@ let python, workspaces, index;
 const patient = { timeout: 180000 };
 
 before(async () => {
-  const portFile = join(dir, 'port');
-  index = spawn('python3', [fileURLToPath(new URL('lib/package_index.py', import.meta.url)), portFile], { stdio: 'inherit' });
-  while (!existsSync(portFile)) await sleep(20);
-  const settings = { PIP_INDEX: `http://127.0.0.1:${readFileSync(portFile)}/simple` };
+  index = await startIndex(dir);
+  const settings = { PIP_INDEX: index.url };
   const start = (more) => {
     const session = open({ after: (fn) => cleanups.push(fn) }, { ...settings, ...more });
     cleanups.push(async () => (await session).close());
@@ -30,7 +27,7 @@ before(async () => {
 });
 after(async () => {
   for (const fn of cleanups.reverse()) await fn();
-  index.kill();
+  index.stop();
   rmSync(dir, { recursive: true, force: true });
 });
 
@@ -54,7 +51,7 @@ test('python-executor: what cannot be installed is explained, and nothing but na
   const unknown = await python.install_package({ package_name: 'nothere' }, patient);
   assert.equal(unknown.status, 'error');
   assert.match(unknown.error, /No matching distribution found for nothere/);
-  for (const package_name of ['--index-url=http://x.example', '-r /etc/passwd', '/tmp/x', './x', 'git+https://x.example/y', 'a;id', '$(id)', 'a @ file:///x']) {
+  for (const package_name of ['  ', '--index-url=http://x.example', '-r /etc/passwd', '/tmp/x', './x', 'git+https://x.example/y', 'a;id', '$(id)', 'a @ file:///x']) {
     const { status, error } = await python.install_package({ package_name });
     assert.equal(status, 'error', package_name);
     assert.ok(error, package_name);

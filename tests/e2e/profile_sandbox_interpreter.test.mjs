@@ -1,13 +1,13 @@
 // The profile sandbox-interpreter, over stdio: initialize, execute, stop.
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { profile } from './lib/profile.mjs';
-import { BELLJAR } from './lib/programs.mjs';
+import { idsOnDisk, imageNote, profile } from './lib/profile.mjs';
+import { docker } from '../docker/docker_api.mjs';
+import { BELLJAR, ENGINE } from './lib/programs.mjs';
 import { refused, stateDir, textOf, toolsOf } from './lib/sandboxed.mjs';
 import { connectV1 } from './lib/sdk.mjs';
 
+const onlyDocker = { skip: ENGINE === 'docker' ? false : 'native: it has no images' };
 const { tools } = profile('sandbox-interpreter');
 const text = async (name, args) => {
   const result = await tools[name](args);
@@ -20,7 +20,7 @@ test('initialize, execute, stop, as the original documents it', async () => {
   refused(await tools.execute_code({ code: 'print(1)' }), /call initialize_sandbox first/);
   const ready = await text('initialize_sandbox', {});
   assert.match(ready, /^Sandbox sb_\S+ is ready \(Python 3\.\d+/);
-  assert.match(ready, /does not have the image 'alpine:latest'/);
+  assert.match(ready, imageNote('alpine:latest'));
   assert.equal(await text('execute_code', { code: "print('Hello, World!')" }), 'Hello, World!\n');
   assert.equal(await text('execute_code', { code: 'echo "$((6 * 7))"; pwd', language: 'bash' }), '42\n/workspace\n');
   assert.match(await text('stop_sandbox'), /stopped and removed/);
@@ -37,7 +37,7 @@ test('stdout, then stderr, then the exit status', async () => {
     'out\nerr\n\nExit code: 4',
   );
   assert.match(await text('execute_code', { code: 'raise ValueError("no")' }), /ValueError: no\n\nExit code: 1$/);
-  refused(await tools.execute_code({ code: 'x', language: 'klingon' }), /"klingon" is not known/);
+  refused(await tools.execute_code({ code: 'x', language: 'klingon' }), /'klingon' is not known; there are: python/);
   refused(await tools.execute_code({}), /'code' is missing/);
   refused(await tools.execute_code({ code: 7 }), /'code'/);
 });
@@ -73,9 +73,44 @@ test('each connection has a sandbox of its own, which goes with it', async (t) =
   for (const [i, client] of clients.entries())
     assert.equal(textOf(await client.execute_code({ code: "print(open('mine').read())" })), `${i}\n`);
   await sessions[0].close();
-  const there = () => readdirSync(join(env.BELLJAR_STATE_DIR, 'sandboxes'));
-  assert.equal(there().includes(ids[0]), false);
-  assert.equal(there().includes(ids[1]), true);
+  assert.deepEqual(await idsOnDisk(env.BELLJAR_STATE_DIR), [ids[1]]);
   await sessions[1].close();
-  assert.equal(there().includes(ids[1]), false);
+  assert.deepEqual(await idsOnDisk(env.BELLJAR_STATE_DIR), []);
+});
+
+/** Saves the tests' image as `name`, after a command in it. */
+async function saveImage(name, command) {
+  const [repo, tag] = name.split(':');
+  const call = async (...args) => {
+    const { status, json } = await docker(...args);
+    assert.ok(status < 300 || status === 304, JSON.stringify(json));
+    return json;
+  };
+  const { Id } = await call('POST', '/containers/create', { body: { Image: process.env.E2E_BELLJAR_IMAGE, Cmd: ['sh', '-c', command], NetworkDisabled: true } });
+  await call('POST', `/containers/${Id}/start`);
+  await call('POST', `/containers/${Id}/wait`);
+  await call('POST', `/commit?container=${Id}&repo=${encodeURIComponent(repo)}&tag=${tag}`);
+  await call('DELETE', `/containers/${Id}?force=1&v=1`);
+}
+
+test('an image without Python is replaced by the same system with Python', onlyDocker, async (t) => {
+  await saveImage('docker.io/library/alpine:latest', 'rm /usr/bin/python3*');
+  await saveImage('localhost/nothing:1', 'rm /usr/bin/python3*');
+  await saveImage('docker.io/library/python:3-alpine', 'true');
+  const session = await connectV1(t, {
+    program: BELLJAR,
+    args: ['serve', '--profile', 'sandbox-interpreter'],
+    env: { BELLJAR_STATE_DIR: stateDir(t), BELLJAR_IMAGE: undefined },
+  });
+  const use = toolsOf(async () => session);
+  assert.match(
+    textOf(await use.initialize_sandbox()),
+    /^Sandbox sb_\S+ is ready \(Python 3\.\S+\)\. The image 'alpine:latest' has no Python: programs come from 'python:3-alpine'/,
+  );
+  assert.equal(textOf(await use.execute_code({ code: 'print(6 * 7)' })), '42\n');
+  refused(await use.initialize_sandbox({ image: 'localhost/nothing:1' }), /has no Python: .*not found.*an image that has it, such as python:3-slim/);
+  assert.equal(textOf(await use.execute_code({ code: 'echo $((6 * 7))', language: 'bash' })), '42\n');
+  assert.match(textOf(await use.stop_sandbox()), /removed/);
+  await session.close();
+  for (const image of ['alpine:latest', 'localhost/nothing:1', 'python:3-alpine']) await docker('DELETE', `/images/${encodeURIComponent(image)}?force=1`);
 });

@@ -2,29 +2,42 @@
 // that of BELLJAR_ENGINE. doc/profiles.md names these tests.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { connectHttp, startHttp } from './lib/http.mjs';
-import { jsonOf, textsOf } from './lib/profile.mjs';
-import { walks } from './lib/profile_walks.mjs';
-import { BELLJAR, notOn } from './lib/programs.mjs';
+import { idsOnDisk, jsonOf, textsOf } from './lib/profile.mjs';
+import { startIndex } from './lib/package_index.mjs';
+import { prepareWalks, walks } from './lib/profile_walks.mjs';
+import { BELLJAR } from './lib/programs.mjs';
 import { sleep, stateDir, toolsOf } from './lib/sandboxed.mjs';
 import { connectV1 } from './lib/sdk.mjs';
 
+const dir = mkdtempSync(join(tmpdir(), 'belljar-walks-'));
+let index, settings;
+before(async () => {
+  index = await startIndex(dir);
+  settings = prepareWalks(dir, index);
+});
+after(() => {
+  index.stop();
+  rmSync(dir, { recursive: true, force: true });
+});
+
 const partsOf = (session) => {
   const tools = toolsOf(async () => session);
-  return { client: session.client, tools, json: jsonOf(tools), text: textsOf(tools) };
+  return { client: session.client, dir, tools, json: jsonOf(tools), text: textsOf(tools) };
 };
 const start = (t, args = [], env = {}) =>
-  startHttp(t, BELLJAR, { args: ['serve', '--http', '127.0.0.1:0', ...args], env: { BELLJAR_STATE_DIR: stateDir(t), ...env } });
+  startHttp(t, BELLJAR, { args: ['serve', '--http', '127.0.0.1:0', ...args], env: { BELLJAR_STATE_DIR: stateDir(t), ...settings, ...env } });
 
 for (const [name, walk] of Object.entries(walks)) {
   test(`${name} over stdio`, async (t) => {
     const session = await connectV1(t, {
       program: BELLJAR,
       args: ['serve', '--profile', name],
-      env: { BELLJAR_STATE_DIR: stateDir(t) },
+      env: { BELLJAR_STATE_DIR: stateDir(t), ...settings },
     });
     await walk(partsOf(session));
     await session.close();
@@ -100,17 +113,84 @@ test('callers with different tokens do not see each other', async (t) => {
     const early = await bob.tools.execute_code({ code: '1' });
     assert.equal(early.isError, true);
   }
+  {
+    const [ann, bob] = await open('python-executor');
+    await ann.json.execute_python({ code: "open('secret', 'w').close()" });
+    assert.equal((await bob.json.execute_python({ code: 'import os; print(os.listdir())' })).stdout, '[]\n');
+  }
   await server.close();
 });
 
-test('over HTTP, a temporary sandbox of a client that vanished is deleted when it is idle', notOn('docker', 'its files are volumes of the daemon'), async (t) => {
+test('over HTTP, a temporary sandbox of a client that vanished is deleted when it is idle', async (t) => {
   const state = stateDir(t);
   const server = await start(t, ['--idle', '1'], { BELLJAR_STATE_DIR: state });
   const { json, client } = partsOf(await connectHttp(t, server, { version: 1, path: '/p/code-executor/mcp' }));
   const { executor_id } = await json.create_executor();
-  const files = join(state, 'sandboxes');
-  assert.ok(readdirSync(files).includes(executor_id));
+  assert.deepEqual(await idsOnDisk(state), [executor_id]);
   await client.close();
-  while (existsSync(join(files, executor_id))) await sleep(100);
+  while ((await idsOnDisk(state)).length !== 0) await sleep(100);
   await server.close();
+});
+
+test('over HTTP, an unknown profile is answered with the paths of all', async (t) => {
+  const server = await start(t);
+  const servers = ['', '/p/default', ...Object.keys(walks).map((name) => `/p/${name}`)].map((prefix) => `${prefix}/mcp`);
+  for (const answer of [await server.get({}, '/p/code-exekutor/sse'), await server.post({}, {}, '/p/code-exekutor/mcp')]) {
+    assert.equal(answer.status, 404);
+    assert.deepEqual({ ...answer.json, servers: answer.json.servers.sort() }, { error: 'not found', servers: servers.sort() });
+  }
+  await server.close();
+});
+
+test('an unknown tool, missing and ill-typed arguments are named by every profile over SSE', async (t) => {
+  const server = await start(t);
+  for (const [name, tool, args, complaint] of [
+    ['code-executor', 'write_file', { executor_id: 'x', content: 'x' }, /'file_path' is missing/],
+    ['code-executor', 'create_executor', { timeout: 'long' }, /'timeout'/],
+    ['sandbox-interpreter', 'execute_code', {}, /'code' is missing/],
+    ['sandbox-interpreter', 'initialize_sandbox', { image: 1 }, /'image'/],
+    ['code-sandbox', 'sandbox_exec', { container_id: 'x' }, /'commands' is missing/],
+    ['code-sandbox', 'sandbox_initialize', { use_persistent: 'maybe' }, /'use_persistent'/],
+    ['execution-client', 'read_file', {}, /'file_path' is missing/],
+    ['execution-client', 'execute_bash', { command: 'true', timeout: 'long' }, /'timeout'/],
+    ['python-executor', 'install_package', {}, /'package_name' is missing/],
+    ['python-executor', 'execute_python', { code: '1', timeout: {} }, /'timeout'/],
+  ]) {
+    const session = await connectHttp(t, server, { version: 1, kind: 'sse', path: `/p/${name}/sse` });
+    const result = await session.call({ name: tool, arguments: args });
+    assert.equal(result.isError, true, `${name} ${tool}`);
+    assert.match(result.content[0].text, complaint);
+    await assert.rejects(session.call({ name: `${tool}s`, arguments: {} }), new RegExp(`unknown tool '${tool}s'; did you mean '${tool}'`));
+    await session.client.close();
+  }
+  await server.close();
+});
+
+test('code-sandbox: messages are in the language that the client names', async (t) => {
+  const server = await start(t);
+  const message = async (kind, language) => {
+    const headers = language && { 'accept-language': language };
+    const path = `/p/code-sandbox/${kind === 'sse' ? 'sse' : 'mcp'}`;
+    const { json, client } = partsOf(await connectHttp(t, server, { version: 1, kind, headers, path }));
+    const { success, error } = await json.sandbox_stop({ container_id: 'none' });
+    await client.close();
+    assert.equal(success, false);
+    return error;
+  };
+  const english = "there is no container 'none': call sandbox_initialize";
+  const chinese = "容器 'none' 不存在：请先调用 sandbox_initialize";
+  assert.equal(await message('streamable'), english);
+  assert.equal(await message('streamable', 'zh-CN,zh;q=0.9,en;q=0.8'), chinese);
+  assert.equal(await message('sse', 'en;q=0.5, zh'), chinese);
+  assert.equal(await message('sse', 'de, zh;q=0.1'), english);
+  await server.close();
+  for (const [locale, expected] of [[{ LANG: 'zh_CN.UTF-8', LC_ALL: '' }, chinese], [{ LANG: 'zh_CN.UTF-8', LC_ALL: 'C.UTF-8' }, english]]) {
+    const session = await connectV1(t, {
+      program: BELLJAR,
+      args: ['serve', '--profile', 'code-sandbox'],
+      env: { BELLJAR_STATE_DIR: stateDir(t), ...locale },
+    });
+    assert.equal((await partsOf(session).json.sandbox_stop({ container_id: 'none' })).error, expected);
+    await session.close();
+  }
 });

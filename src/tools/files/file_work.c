@@ -268,7 +268,7 @@ static void on_type(struct file_work *file, const struct files_reply *reply)
 
 	if (file_work_entry(reply).type == WIRE_FILE_DIRECTORY)
 		file_work_fail(file, ERR_INVALID,
-		               "'%s' is a directory, not a file: use list_directory",
+		               "'%s' is a directory, not a file: list it instead",
 		               utf8_escape(view_of(file->path), shown, sizeof shown));
 	else
 		work_fail(&file->work, &file->path_error);

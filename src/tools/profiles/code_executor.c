@@ -81,19 +81,23 @@ static void respond_error(struct mcp_call *call, const struct error *why)
 	mcp_respond_content(call, NULL, profile_result(false, "message", "%s", why->msg));
 }
 
-/* Finds the executor and continues with begin() when it is awake. */
-static int start_in_executor(struct mcp_call *call, const struct executor_args *a,
-                             profile_begin_fn *begin)
+static int find_executor(const struct mcp_call *call, const struct executor_args *a,
+                         struct sandbox **ret, struct error *err)
+{
+	if (profile_find_sandbox(call, a->executor_id, ret, err) == 0)
+		return 0;
+	return err->kind != ERR_NOT_FOUND ? -1
+	                                  : error_set(err, ERR_NOT_FOUND, "Executor not found");
+}
+
+/* Continues with the tool's work when the executor is awake. */
+static int start_in_executor(struct mcp_call *call, const void *args, struct error *err)
 {
 	struct sandbox *sandbox;
-	struct error err;
 
-	if (profile_find_sandbox(call, a->executor_id, &sandbox, &err) < 0) {
-		if (err.kind == ERR_NOT_FOUND)
-			(void)error_set(&err, ERR_NOT_FOUND, "Executor not found");
-		return profile_refuse(call, &err);
-	}
-	profile_work_start(call, sandbox, begin, a);
+	if (find_executor(call, args, &sandbox, err) < 0)
+		return profile_refuse(call, err);
+	profile_work_start(call, sandbox, profile_tool_begin(call), args);
 	return 0;
 }
 
@@ -110,7 +114,7 @@ static json_t *describe_executor(const struct mcp_call *call, const struct sandb
 	json_set(object, "message",
 	         json_format("Executor created; runs end after %s seconds.%s",
 	                     profile_label(row, "timeout"),
-	                     profile_image_note(call, a->docker_image, note)));
+	                     profile_image_note(call, a->docker_image, IMAGE, note)));
 	return object;
 }
 
@@ -132,14 +136,10 @@ static int create_executor(struct mcp_call *call, const void *args, struct error
 
 static int delete_executor(struct mcp_call *call, const void *args, struct error *err)
 {
-	const struct executor_args *a = args;
 	struct sandbox *sandbox;
 
-	if (profile_find_sandbox(call, a->executor_id, &sandbox, err) < 0) {
-		if (err->kind == ERR_NOT_FOUND)
-			(void)error_set(err, ERR_NOT_FOUND, "Executor not found");
+	if (find_executor(call, args, &sandbox, err) < 0)
 		return profile_refuse(call, err);
-	}
 	end_work_start_in(call, sandbox, sandbox_delete, NULL,
 	                  profile_result(true, "message", "Executor deleted"));
 	return 0;
@@ -185,25 +185,13 @@ static void on_executed(struct profile_work *w, const struct profile_run *run)
 static void begin_execute(struct profile_work *w)
 {
 	const struct executor_args *a = w->args;
-	const struct process_options options = { .language = language_find(a->language),
-		                                 .code = a->code,
-		                                 .deadline_ms = timeout_of(w) * 1000 };
-	char text[400], names[200], shown[64];
+	struct process_options options = { .code = a->code, .deadline_ms = timeout_of(w) * 1000 };
+	struct error err;
 
-	if (options.language != NULL) {
+	if (profile_find_language(a->language, &options.language, &err) < 0)
+		answer_run(w, view_of(err.msg), EXIT_UNKNOWN);
+	else
 		profile_run(w, &options, on_executed);
-		return;
-	}
-	(void)snprintf(text, sizeof text, "The language '%s' is not known; there are: %s",
-	               utf8_escape(view_of(a->language), shown, sizeof shown),
-	               language_names(names, sizeof names));
-	answer_run(w, view_of(text), EXIT_UNKNOWN);
-}
-
-static int execute_code(struct mcp_call *call, const void *args, struct error *err)
-{
-	(void)err;
-	return start_in_executor(call, args, begin_execute);
 }
 
 /* --- files ------------------------------------------------------------------------------- */
@@ -238,12 +226,6 @@ static void begin_write(struct profile_work *w)
 		file_work_write(&w->file, w->file.path, a->content, on_written);
 }
 
-static int write_file(struct mcp_call *call, const void *args, struct error *err)
-{
-	(void)err;
-	return start_in_executor(call, args, begin_write);
-}
-
 static void on_read(struct file_work *file, const struct files_reply *reply)
 {
 	struct profile_work *w = container_of(file, struct profile_work, file);
@@ -260,12 +242,6 @@ static void begin_read(struct profile_work *w)
 
 	if (take_path(w, a->file_path))
 		profile_read(w, on_read);
-}
-
-static int read_file(struct mcp_call *call, const void *args, struct error *err)
-{
-	(void)err;
-	return start_in_executor(call, args, begin_read);
 }
 
 static void on_listed(struct profile_work *w, const struct profile_run *run)
@@ -287,18 +263,12 @@ static void begin_list(struct profile_work *w)
 	const struct executor_args *a = w->args;
 
 	if (take_path(w, a->path))
-		profile_run(w,
-		            &(struct process_options){
-		                    .argv = (const char *const[]){ "ls", "-la", "--", w->file.path,
-		                                                   NULL },
-		                    .deadline_ms = timeout_of(w) * 1000 },
-		            on_listed);
-}
-
-static int list_directory(struct mcp_call *call, const void *args, struct error *err)
-{
-	(void)err;
-	return start_in_executor(call, args, begin_list);
+		profile_run(
+		        w,
+		        &(struct process_options){
+		                .argv = (const char *const[]){ "ls", "-la", "--", a->path, NULL },
+		                .deadline_ms = timeout_of(w) * 1000 },
+		        on_listed);
 }
 
 static void on_directory(struct file_work *file, const struct files_reply *reply)
@@ -318,12 +288,6 @@ static void begin_directory(struct profile_work *w)
 
 	if (take_path(w, a->dir_path))
 		file_work_make_directory(&w->file, w->file.path, on_directory);
-}
-
-static int create_directory(struct mcp_call *call, const void *args, struct error *err)
-{
-	(void)err;
-	return start_in_executor(call, args, begin_directory);
 }
 
 static void on_tree(struct file_work *file, const struct files_reply *reply)
@@ -374,44 +338,38 @@ static void begin_tree(struct profile_work *w)
 	file_work_request(&w->file, &request, (struct view){ 0 }, TREE_MAX, on_tree);
 }
 
-static int project_structure(struct mcp_call *call, const void *args, struct error *err)
-{
-	(void)err;
-	return start_in_executor(call, args, begin_tree);
-}
-
 /* --- the records ------------------------------------------------------------------------- */
 
-#define TOOL(name_, params_, scope_, hints_, help_)                                                \
-	static const struct mcp_tool record_##name_ = { .name = #name_,                            \
-		                                        .help = help_,                             \
-		                                        .hints = hints_,                           \
-		                                        .scope = scope_,                           \
-		                                        .params = params_,                         \
-		                                        .args_size = sizeof(struct executor_args), \
-		                                        .call = name_ }
-
-TOOL(create_executor, create_params, MCP_SCOPE_RUN, 0,
+#define TOOL(name_, handler_, begin_, ...)                                                         \
+	PROFILE_TOOL(struct executor_args, name_, handler_, begin_, __VA_ARGS__)
+TOOL(create_executor, create_executor, NULL, create_params, MCP_SCOPE_RUN, 0,
      "Create an executor: an isolated place with files and a working directory. Answers its id.");
-TOOL(execute_code, execute_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
+TOOL(execute_code, start_in_executor, begin_execute, execute_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
      "Run code in an executor. It starts in /workspace.");
-TOOL(delete_executor, delete_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
+TOOL(delete_executor, delete_executor, NULL, delete_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
      "Delete an executor with its files.");
-TOOL(write_file, write_params, MCP_SCOPE_FILES, MCP_DESTRUCTIVE,
+TOOL(write_file, start_in_executor, begin_write, write_params, MCP_SCOPE_FILES, MCP_DESTRUCTIVE,
      "Write a file of an executor. Missing directories are created.");
-TOOL(read_file, read_params, MCP_SCOPE_FILES, MCP_READ_ONLY, "Read a file of an executor.");
-TOOL(list_directory, list_params, MCP_SCOPE_FILES, MCP_READ_ONLY,
+TOOL(read_file, start_in_executor, begin_read, read_params, MCP_SCOPE_FILES, MCP_READ_ONLY,
+     "Read a file of an executor.");
+TOOL(list_directory, start_in_executor, begin_list, list_params, MCP_SCOPE_FILES, MCP_READ_ONLY,
      "List a directory of an executor, as ls -la.");
-TOOL(create_directory, directory_params, MCP_SCOPE_FILES, 0,
+TOOL(create_directory, start_in_executor, begin_directory, directory_params, MCP_SCOPE_FILES, 0,
      "Create a directory of an executor. Missing directories above it are created.");
-TOOL(project_structure, list_params, MCP_SCOPE_FILES, MCP_READ_ONLY,
+TOOL(project_structure, start_in_executor, begin_tree, list_params, MCP_SCOPE_FILES, MCP_READ_ONLY,
      "Draw the files below a directory of an executor as a tree, and list them.");
 #undef TOOL
 
 static const struct mcp_tool *const tools[] = {
-	&record_create_executor,  &record_execute_code,      &record_delete_executor,
-	&record_write_file,       &record_read_file,         &record_list_directory,
-	&record_create_directory, &record_project_structure, NULL,
+	&record_create_executor.record,
+	&record_execute_code.record,
+	&record_delete_executor.record,
+	&record_write_file.record,
+	&record_read_file.record,
+	&record_list_directory.record,
+	&record_create_directory.record,
+	&record_project_structure.record,
+	NULL,
 };
 
 static int read_status(struct mcp_call *call, const void *args, struct error *err)
@@ -442,6 +400,8 @@ static const struct mcp_resource resource_status = {
 
 static const struct mcp_resource *const resources[] = { &resource_status, NULL };
 
+static const struct profile_setting settings[] = { { "images", NULL, IMAGE }, { 0 } };
+
 const struct profile profile_code_executor = {
 	.name = "code-executor",
 	.server = "Docker Code Executor",
@@ -452,6 +412,7 @@ const struct profile profile_code_executor = {
 	                "executor when the work is done.",
 	.tools = tools,
 	.resources = resources,
+	.settings = settings,
 	.memory = SPEC_MIB(256),
 	.cpu = 1000,
 	.respond_error = respond_error,

@@ -29,16 +29,17 @@ static void respond_error(struct mcp_call *call, const struct error *why)
 int code_sandbox_find(const struct mcp_call *call, const struct code_sandbox_args *a,
                       struct sandbox **ret, char base[CODE_SANDBOX_BASE_SIZE], struct error *err)
 {
-	char container[SHOWN], workspace[SHOWN];
-	const char *owner = NULL;
+	char container[SHOWN], workspace[SHOWN], text[CODE_SANDBOX_TEXT_SIZE];
+	const char *owner = NULL, *mode = NULL;
 
 	(void)utf8_escape(view_of(a->container_id), container, sizeof container);
-	if (profile_find_sandbox(call, a->container_id, ret, err) < 0)
-		return err->kind != ERR_NOT_FOUND
-		               ? -1
-		               : error_set(err, ERR_NOT_FOUND,
-		                           "there is no container '%s': call sandbox_initialize",
-		                           container);
+	if (profile_find_sandbox(call, a->container_id, ret, err) == 0)
+		mode = profile_label(sandbox_row(*ret), "mode");
+	else if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	if (mode == NULL) /* a workspace has none, and is no container */
+		return error_set(err, ERR_NOT_FOUND, "%s",
+		                 code_sandbox_text(call, TEXT_NO_CONTAINER, container, NULL, text));
 	(void)snprintf(base, CODE_SANDBOX_BASE_SIZE, ALONE);
 	if (a->workspace_id == NULL)
 		return 0;
@@ -48,8 +49,9 @@ int code_sandbox_find(const struct mcp_call *call, const struct code_sandbox_arg
 	else if (err->kind != ERR_NOT_FOUND)
 		return -1;
 	if (owner == NULL || strcmp(owner, a->container_id) != 0)
-		return error_set(err, ERR_NOT_FOUND, "the container '%s' has no workspace '%s'",
-		                 container, workspace);
+		return error_set(
+		        err, ERR_NOT_FOUND, "%s",
+		        code_sandbox_text(call, TEXT_NO_WORKSPACE, container, workspace, text));
 	(void)snprintf(base, CODE_SANDBOX_BASE_SIZE, WORKSPACES "%s", a->workspace_id);
 	return 0;
 }
@@ -76,13 +78,36 @@ static bool is_persistent(const struct sandbox_row *row)
 	return mode != NULL && strcmp(mode, "persistent") == 0;
 }
 
+/* Where the programs of a sandbox come from, if not from the image that the caller has named. */
+static const char *describe_image(const struct mcp_call *call, const char *image,
+                                  bool is_persistent, char out[CODE_SANDBOX_TEXT_SIZE])
+{
+	const struct tools_context *context = mcp_call_app(call);
+	char shown[SHOWN];
+
+	(void)utf8_escape(view_of(image), shown, sizeof shown);
+	out[0] = '\0';
+	switch (profile_image_of(call, image, IMAGE)) {
+	case PROFILE_IMAGE_NONE:
+		return code_sandbox_text(call, TEXT_NO_IMAGES, context->engine, shown, out);
+	case PROFILE_IMAGE_OPERATOR:
+		return code_sandbox_text(call, TEXT_OTHER_IMAGE, context->spec.image, shown, out);
+	case PROFILE_IMAGE_NAMED:
+		break;
+	}
+	return is_persistent && strcmp(image, IMAGE) != 0
+	               ? code_sandbox_text(call, TEXT_IMAGE_UNUSED, shown, NULL, out)
+	               : out;
+}
+
 static void on_workspace(struct file_work *file, const struct files_reply *reply)
 {
 	struct profile_work *w = container_of(file, struct profile_work, file);
 	const struct code_sandbox_args *a = w->args;
 	const struct sandbox_row *row = sandbox_row(file->work.sandbox);
 	const char *container = profile_label(row, "container");
-	char note[PROFILE_IMAGE_NOTE_SIZE];
+	const struct mcp_call *call = file->work.call;
+	char note[CODE_SANDBOX_TEXT_SIZE], text[CODE_SANDBOX_TEXT_SIZE];
 	json_t *object = json_obj();
 
 	(void)reply;
@@ -91,10 +116,10 @@ static void on_workspace(struct file_work *file, const struct files_reply *reply
 	json_set(object, "workspace_id", container != NULL ? json_str(row->name) : json_null());
 	json_set(object, "workspace_path", json_str(w->base));
 	json_set(object, "mode", json_str(container != NULL ? "persistent" : "standalone"));
-	if (container == NULL)
-		json_set(object, "message",
-		         json_format("The sandbox is ready.%s",
-		                     profile_image_note(file->work.call, a->image, note)));
+	(void)describe_image(call, a->image, container != NULL, note);
+	(void)code_sandbox_text(call, container != NULL ? TEXT_WORKSPACE_READY : TEXT_SANDBOX_READY,
+	                        note, NULL, text);
+	json_set(object, "message", json_str(text));
 	profile_answer(w, object);
 }
 
@@ -163,6 +188,15 @@ static int sandbox_initialize(struct mcp_call *call, const void *args, struct er
 	return 0;
 }
 
+/* {"success": true, "message": ...} */
+static json_t *describe_success(const struct mcp_call *call, enum code_sandbox_message message)
+{
+	char text[CODE_SANDBOX_TEXT_SIZE];
+
+	return profile_result(true, "message", "%s",
+	                      code_sandbox_text(call, message, NULL, NULL, text));
+}
+
 static int clean_workspace(struct mcp_call *call, const void *args, struct error *err)
 {
 	char base[CODE_SANDBOX_BASE_SIZE];
@@ -170,9 +204,7 @@ static int clean_workspace(struct mcp_call *call, const void *args, struct error
 
 	if (code_sandbox_find(call, args, &sandbox, base, err) < 0)
 		return profile_refuse(call, err);
-	end_work_start_in(call, sandbox, sandbox_reset, NULL,
-	                  profile_result(true, "message",
-	                                 "The workspace is empty, and its programs have ended"));
+	end_work_start_in(call, sandbox, sandbox_reset, NULL, describe_success(call, TEXT_CLEANED));
 	return 0;
 }
 
@@ -185,13 +217,10 @@ static int sandbox_stop(struct mcp_call *call, const void *args, struct error *e
 	if (code_sandbox_find(call, a, &sandbox, base, err) < 0)
 		return profile_refuse(call, err);
 	if (a->is_persistent || is_persistent(sandbox_row(sandbox)))
-		mcp_respond_content(
-		        call, NULL,
-		        profile_result(true, "message", "The container is persistent and is kept"));
+		mcp_respond_content(call, NULL, describe_success(call, TEXT_KEPT));
 	else
-		end_work_start_in(
-		        call, sandbox, sandbox_delete, NULL,
-		        profile_result(true, "message", "The container was stopped and removed"));
+		end_work_start_in(call, sandbox, sandbox_delete, NULL,
+		                  describe_success(call, TEXT_STOPPED));
 	return 0;
 }
 
@@ -218,33 +247,33 @@ static const struct param stop_params[] = {
 };
 #undef A
 
-#define TOOL(name_, params_, hints_, help_)                                                        \
-	static const struct mcp_tool record_##name_ = { .name = #name_,                            \
-		                                        .help = help_,                             \
-		                                        .hints = hints_,                           \
-		                                        .scope = MCP_SCOPE_RUN,                    \
-		                                        .params = params_,                         \
-		                                        .args_size = sizeof(                       \
-		                                                struct code_sandbox_args),         \
-		                                        .call = name_ }
-
-TOOL(sandbox_initialize, initialize_params, 0,
+#define TOOL(name_, ...) PROFILE_TOOL(struct code_sandbox_args, name_, name_, NULL, __VA_ARGS__)
+TOOL(sandbox_initialize, initialize_params, MCP_SCOPE_RUN, 0,
      "Get a workspace to run commands in. Answers the ids that the other tools take.");
-TOOL(clean_workspace, clean_params, MCP_DESTRUCTIVE,
+TOOL(clean_workspace, clean_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
      "Remove all files of a workspace and end its programs.");
-TOOL(sandbox_stop, stop_params, MCP_DESTRUCTIVE,
+TOOL(sandbox_stop, stop_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
      "Stop a container and remove it; a persistent one is kept.");
 #undef TOOL
 
 static const struct mcp_tool *const tools[] = {
-	&record_sandbox_initialize, &code_sandbox_exec,
-	&code_sandbox_write,        &code_sandbox_copy_file,
-	&code_sandbox_copy_project, &code_sandbox_copy_out,
-	&record_clean_workspace,    &record_sandbox_stop,
-	&code_sandbox_logs,         NULL,
+	&record_sandbox_initialize.record,
+	&code_sandbox_exec,
+	&code_sandbox_write,
+	&code_sandbox_copy_file,
+	&code_sandbox_copy_project,
+	&code_sandbox_copy_out,
+	&record_clean_workspace.record,
+	&record_sandbox_stop.record,
+	&code_sandbox_logs,
+	NULL,
 };
 
-static const struct profile_setting settings[] = { { "gpu", NULL, "auto" }, { 0 } };
+static const struct profile_setting settings[] = {
+	{ "gpu", NULL, "auto" },
+	{ "images", NULL, IMAGE },
+	{ 0 },
+};
 
 const struct profile profile_code_sandbox = {
 	.name = "code-sandbox",

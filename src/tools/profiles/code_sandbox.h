@@ -26,7 +26,32 @@ struct code_sandbox_args {
 #define CODE_SANDBOX_WORKSPACE                                                                     \
 	PROFILE_ID(struct code_sandbox_args, workspace_id, .more = "From sandbox_initialize.")
 
-enum { CODE_SANDBOX_BASE_SIZE = 128 };
+enum { CODE_SANDBOX_BASE_SIZE = 128, CODE_SANDBOX_TEXT_SIZE = 800 };
+
+/* --- code_sandbox_text.c --- */
+
+enum code_sandbox_message {
+	TEXT_NO_CONTAINER,    /* id */
+	TEXT_NO_WORKSPACE,    /* id of the container, id of the workspace */
+	TEXT_WORKSPACE_READY, /* a sentence about the image, or "" */
+	TEXT_SANDBOX_READY,   /* likewise */
+	TEXT_NO_IMAGES,       /* engine, image */
+	TEXT_OTHER_IMAGE,     /* the image that is used, the one that was named */
+	TEXT_IMAGE_UNUSED,    /* image */
+	TEXT_CLEANED,
+	TEXT_KEPT,
+	TEXT_STOPPED,
+	TEXT_TIMED_OUT, /* seconds */
+	TEXT_COUNT,
+};
+
+/* Writes the message in the language of the caller, with its arguments, of which those that it does
+ * not have are NULL. */
+const char *code_sandbox_text(const struct mcp_call *call, enum code_sandbox_message message,
+                              const char *first, const char *second,
+                              char out[CODE_SANDBOX_TEXT_SIZE]);
+
+/* --- code_sandbox.c --- */
 
 /* Finds the sandbox that the ids name, and writes the directory that relative paths are below. */
 MUST_CHECK int code_sandbox_find(const struct mcp_call *call, const struct code_sandbox_args *a,

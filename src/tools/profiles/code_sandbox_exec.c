@@ -130,16 +130,18 @@ static void on_executed(struct profile_work *w, const struct profile_run *run)
 	const struct code_sandbox_args *a = w->args;
 	const char *command = a->commands.items[w->index++];
 	const int exit_code = run->timed_out ? EXIT_TIMEOUT : run->exit_code;
+	char seconds[16], text[CODE_SANDBOX_TEXT_SIZE];
 	json_t *result = json_obj();
 
 	log_command(a->container_id, command, run);
+	(void)snprintf(seconds, sizeof seconds, "%u", w->file.work.context->timeout_s);
 	json_set(result, "command", json_str(command));
 	json_set(result, "exit_code", json_int(exit_code));
 	json_set(result, "stdout", json_str_view(run->out));
 	json_set(result, "stderr",
-	         run->timed_out ? json_format("%.*s\nThe command was ended after %u seconds",
-	                                      (int)run->errors.len, run->errors.ptr,
-	                                      w->file.work.context->timeout_s)
+	         run->timed_out ? json_format("%.*s\n%s", (int)run->errors.len, run->errors.ptr,
+	                                      code_sandbox_text(w->file.work.call, TEXT_TIMED_OUT,
+	                                                        seconds, NULL, text))
 	                        : json_str_view(run->errors));
 	json_set(result, "success", json_boolean(exit_code == 0));
 	json_push(w->answer, result);

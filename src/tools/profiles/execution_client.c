@@ -103,28 +103,29 @@ int profile_execution_sandbox(const struct tools_context *context, const char *o
 	struct sandbox_options options = tools_sandbox_options(context, owner);
 	char name[SANDBOX_NAME_MAX + 1];
 
-	if (tools_check_manager(context, err) < 0 || user_sandbox_name(user, name, err) < 0)
+	if (user_sandbox_name(user, name, err) < 0)
 		return -1;
 	options.name = name;
 	options.labels = PROFILE_LABEL "\0";
 	/* "/" makes `import tools.example` work, "/tools" makes `import example` work. */
 	options.env = "PYTHONPATH=/tools:/\0";
-	if (sandbox_find(context->manager, owner, name, ret, err) == 0)
+	if (profile_find_owned(context, owner, name, ret, err) == 0)
 		return 0;
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
 	return sandbox_create(context->manager, &options, ret, err);
 }
 
-static int start_for_user(struct mcp_call *call, const struct execution_args *a,
-                          profile_begin_fn *begin, struct error *err)
+/* Continues with the tool's work when the user's sandbox is awake. */
+static int start_for_user(struct mcp_call *call, const void *args, struct error *err)
 {
+	const struct execution_args *a = args;
 	struct sandbox *sandbox;
 
 	if (profile_execution_sandbox(mcp_call_app(call), mcp_call_owner(call), a->user_id,
 	                              &sandbox, err) < 0)
 		return -1;
-	profile_work_start(call, sandbox, begin, a);
+	profile_work_start(call, sandbox, profile_tool_begin(call), a);
 	return 0;
 }
 
@@ -151,11 +152,6 @@ static void begin_execute(struct profile_work *w)
 	            &(struct process_options){ .command = a->command,
 	                                       .deadline_ms = (uint32_t)(a->timeout * 1000) + 1 },
 	            on_executed);
-}
-
-static int execute_bash(struct mcp_call *call, const void *args, struct error *err)
-{
-	return start_for_user(call, args, begin_execute, err);
 }
 
 /* --- files ------------------------------------------------------------------------------- */
@@ -208,18 +204,11 @@ static int check_path(const char *path, struct error *err)
 	return profile_resolve("/", path, &unused, err);
 }
 
-static int read_file(struct mcp_call *call, const void *args, struct error *err)
+static int start_with_path(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct execution_args *a = args;
 
-	return check_path(a->file_path, err) < 0 ? -1 : start_for_user(call, a, begin_read, err);
-}
-
-static int write_file(struct mcp_call *call, const void *args, struct error *err)
-{
-	const struct execution_args *a = args;
-
-	return check_path(a->file_path, err) < 0 ? -1 : start_for_user(call, a, begin_write, err);
+	return check_path(a->file_path, err) < 0 ? -1 : start_for_user(call, a, err);
 }
 
 /* --- docstrings -------------------------------------------------------------------------- */
@@ -295,7 +284,7 @@ static int read_docstring(struct mcp_call *call, const void *args, struct error 
 		                 "argument 'function_name': expected a name, such as \"greet\"");
 	if (a->file_path != NULL && check_path(a->file_path, err) < 0)
 		return -1;
-	return start_for_user(call, a, begin_docstring, err);
+	return start_for_user(call, a, err);
 }
 
 /* --- the end of sandboxes ---------------------------------------------------------------- */
@@ -395,35 +384,28 @@ static int cleanup_all(struct mcp_call *call, const void *args, struct error *er
 
 /* --- the records ------------------------------------------------------------------------- */
 
-#define TOOL(name_, params_, scope_, hints_, help_)                                                \
-	static const struct mcp_tool record_##name_ = { .name = #name_,                            \
-		                                        .help = help_,                             \
-		                                        .hints = hints_,                           \
-		                                        .scope = scope_,                           \
-		                                        .params = params_,                         \
-		                                        .args_size = sizeof(                       \
-		                                                struct execution_args),            \
-		                                        .call = name_ }
-
-TOOL(execute_bash, bash_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
+#define TOOL(...) PROFILE_TOOL(struct execution_args, __VA_ARGS__)
+TOOL(execute_bash, start_for_user, begin_execute, bash_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
      "Run a command with bash in your sandbox. It starts in /workspace, whose files stay.");
-TOOL(read_file, read_params, MCP_SCOPE_FILES, MCP_READ_ONLY, "Read a file, or some lines of it.");
-TOOL(write_file, write_params, MCP_SCOPE_FILES, MCP_DESTRUCTIVE,
+TOOL(read_file, start_with_path, begin_read, read_params, MCP_SCOPE_FILES, MCP_READ_ONLY,
+     "Read a file, or some lines of it.");
+TOOL(write_file, start_with_path, begin_write, write_params, MCP_SCOPE_FILES, MCP_DESTRUCTIVE,
      "Write a file. Missing directories are created.");
-TOOL(read_docstring, docstring_params, MCP_SCOPE_FILES, MCP_READ_ONLY,
-     "The docstring of a Python function. The module is parsed, not run.");
-TOOL(stop_container, user_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
+TOOL(read_docstring, read_docstring, begin_docstring, docstring_params, MCP_SCOPE_FILES,
+     MCP_READ_ONLY, "The docstring of a Python function. The module is parsed, not run.");
+TOOL(stop_container, stop_container, NULL, user_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
      "Stop your sandbox. Its files stay; the next call starts it again.");
-TOOL(cleanup_container, user_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
+TOOL(cleanup_container, cleanup_container, NULL, user_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
      "Remove your sandbox with its files.");
-TOOL(cleanup_all, NULL, MCP_SCOPE_RUN, MCP_DESTRUCTIVE, "Remove the sandboxes of all your users.");
+TOOL(cleanup_all, cleanup_all, NULL, NULL, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
+     "Remove the sandboxes of all your users.");
 #undef TOOL
 
 static const struct mcp_tool *const tools[] = {
-	&record_execute_bash,   &record_read_file,
-	&record_write_file,     &record_read_docstring,
-	&record_stop_container, &record_cleanup_container,
-	&record_cleanup_all,    NULL,
+	&record_execute_bash.record,   &record_read_file.record,
+	&record_write_file.record,     &record_read_docstring.record,
+	&record_stop_container.record, &record_cleanup_container.record,
+	&record_cleanup_all.record,    NULL,
 };
 
 static const struct mcp_prompt *const prompts[] = { &execution_client_prompt, NULL };

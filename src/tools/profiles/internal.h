@@ -102,9 +102,13 @@ MUST_CHECK int profile_split(struct profile_work *w, const char *text, struct pa
 
 /* The options of a new sandbox of the caller: see tools_sandbox_options(). */
 struct sandbox_options profile_options(const struct mcp_call *call);
-/* Finds a sandbox of the caller by id. ERR_NOT_FOUND: there is none. */
+/* Finds a sandbox of the caller by id or name. ERR_NOT_FOUND: there is none, or the profile has not
+ * made it: a call of a profile never reaches the caller's other sandboxes. */
 MUST_CHECK int profile_find_sandbox(const struct mcp_call *call, const char *id,
                                     struct sandbox **ret, struct error *err);
+/* The same without a call. */
+MUST_CHECK int profile_find_owned(const struct tools_context *context, const char *owner,
+                                  const char *id, struct sandbox **ret, struct error *err);
 /* Finds or creates the sandbox of this name; `options` describes a new one. */
 MUST_CHECK int profile_get_sandbox(const struct mcp_call *call,
                                    const struct sandbox_options *options, struct sandbox **ret,
@@ -116,11 +120,47 @@ const char *profile_label(const struct sandbox_row *row, const char *name);
  * no error: see profile_image_note(). */
 MUST_CHECK int profile_set_image(const struct mcp_call *call, const char *image, const char *usual,
                                  struct spec *spec, struct error *err);
+/* Where the programs of such a sandbox come from. */
+enum profile_image {
+	PROFILE_IMAGE_NAMED,    /* the image that the caller has named */
+	PROFILE_IMAGE_NONE,     /* the engine has no images: from the server's machine */
+	PROFILE_IMAGE_OPERATOR, /* the operator's image, in place of the usual one */
+};
+enum profile_image profile_image_of(const struct mcp_call *call, const char *image,
+                                    const char *usual);
 /* Why programs do not come from the image that the caller has named, as a sentence with a space in
  * front; "" if they do. */
-enum { PROFILE_IMAGE_NOTE_SIZE = 320 };
-const char *profile_image_note(const struct mcp_call *call, const char *image,
+enum { PROFILE_IMAGE_NOTE_SIZE = 640 };
+const char *profile_image_note(const struct mcp_call *call, const char *image, const char *usual,
                                char out[PROFILE_IMAGE_NOTE_SIZE]);
+
+/* Finds a language by its name. A language that is not known fails with the names of all. */
+struct language;
+MUST_CHECK int profile_find_language(const char *name, const struct language **ret,
+                                     struct error *err);
+
+/* --- the records --- */
+
+/* A tool that does its work in a sandbox. Its handler finds the sandbox, and is the same for all
+ * such tools of a profile. */
+struct profile_tool {
+	struct mcp_tool record;
+	profile_begin_fn *begin;
+};
+/* begin() of the tool that was called. */
+profile_begin_fn *profile_tool_begin(const struct mcp_call *call);
+
+/* The record of a tool; begin_ NULL: its handler does the work. */
+#define PROFILE_TOOL(args_, name_, handler_, begin_, params_, scope_, hints_, help_)               \
+	static const struct profile_tool record_##name_ = { .record = { .name = #name_,            \
+		                                                        .help = help_,             \
+		                                                        .hints = hints_,           \
+		                                                        .scope = scope_,           \
+		                                                        .params = params_,         \
+		                                                        .args_size = sizeof(       \
+		                                                                args_),            \
+		                                                        .call = handler_ },        \
+		                                            .begin = begin_ }
 
 /* Rows for parameter tables. */
 #define PROFILE_ID(args_, member_, ...)                                                            \

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
+#include "kernels/languages.h"
 #include "mcp/content.h"
 #include "sandbox/manager.h"
 #include "tools/catalogue.h"
@@ -140,6 +141,18 @@ void profile_run(struct profile_work *w, const struct process_options *options, 
 		work_fail(&w->file.work, &err);
 }
 
+int profile_find_language(const char *name, const struct language **ret, struct error *err)
+{
+	char names[200], shown[64];
+
+	*ret = language_find(name);
+	if (*ret != NULL)
+		return 0;
+	return error_set(err, ERR_INVALID, "the language '%s' is not known; there are: %s",
+	                 utf8_escape(view_of(name), shown, sizeof shown),
+	                 language_names(names, sizeof names));
+}
+
 /* --- the work ---------------------------------------------------------------------------- */
 
 static struct profile_work *profile_work_of(struct work *work)
@@ -172,6 +185,16 @@ static void free_work(struct work *work)
 }
 
 static const struct work_callbacks callbacks = { begin_work, file_work_cancel, free_work };
+
+profile_begin_fn *profile_tool_begin(const struct mcp_call *call)
+{
+	/* container_of() discards const. */
+	const char *record = mcp_call_record(call);
+	const struct profile_tool *tool = (const void *)(record -
+	                                                 offsetof(struct profile_tool, record));
+
+	return tool->begin;
+}
 
 struct profile_work *profile_work_start(struct mcp_call *call, struct sandbox *sandbox,
                                         profile_begin_fn *begin, const void *args)
@@ -261,6 +284,11 @@ static void on_read(struct file_work *file, const struct files_reply *reply)
 		               "it with a command",
 		               utf8_escape(view_of(file->path), shown, sizeof shown),
 		               PROFILE_TEXT_MAX >> 20);
+	else if (!utf8_is_valid(reply->bytes))
+		file_work_fail(file, ERR_UNSUPPORTED,
+		               "'%s' is not text in UTF-8, and an answer has no other bytes: "
+		               "read it with a program, for example as Base64",
+		               utf8_escape(view_of(file->path), shown, sizeof shown));
 	else
 		w->read(file, reply);
 }
@@ -287,14 +315,26 @@ struct sandbox_options profile_options(const struct mcp_call *call)
 	return tools_sandbox_options(mcp_call_app(call), mcp_call_owner(call));
 }
 
+int profile_find_owned(const struct tools_context *context, const char *owner, const char *id,
+                       struct sandbox **ret, struct error *err)
+{
+	const char *profile;
+	struct sandbox *found;
+
+	if (tools_check_manager(context, err) < 0 ||
+	    sandbox_find(context->manager, owner, id, &found, err) < 0)
+		return -1;
+	profile = profile_label(sandbox_row(found), "profile");
+	if (profile == NULL || strcmp(profile, context->profile) != 0)
+		return error_set(err, ERR_NOT_FOUND, "the sandbox is not of this profile");
+	*ret = found;
+	return 0;
+}
+
 int profile_find_sandbox(const struct mcp_call *call, const char *id, struct sandbox **ret,
                          struct error *err)
 {
-	const struct tools_context *context = mcp_call_app(call);
-
-	if (tools_check_manager(context, err) < 0)
-		return -1;
-	return sandbox_find(context->manager, mcp_call_owner(call), id, ret, err);
+	return profile_find_owned(mcp_call_app(call), mcp_call_owner(call), id, ret, err);
 }
 
 int profile_get_sandbox(const struct mcp_call *call, const struct sandbox_options *options,
@@ -319,34 +359,51 @@ const char *profile_label(const struct sandbox_row *row, const char *name)
 	return NULL;
 }
 
+enum profile_image profile_image_of(const struct mcp_call *call, const char *image,
+                                    const char *usual)
+{
+	const struct tools_context *context = mcp_call_app(call);
+	const char *chosen = context->spec.image;
+
+	if (!context->has_images)
+		return PROFILE_IMAGE_NONE;
+	return strcmp(image, usual) == 0 && chosen[0] != '\0' && strcmp(chosen, usual) != 0
+	               ? PROFILE_IMAGE_OPERATOR
+	               : PROFILE_IMAGE_NAMED;
+}
+
 int profile_set_image(const struct mcp_call *call, const char *image, const char *usual,
                       struct spec *spec, struct error *err)
 {
-	const struct tools_context *context = mcp_call_app(call);
 	char shown[SHOWN];
 
-	if (!context->has_images || (strcmp(image, usual) == 0 && spec->image[0] != '\0'))
-		return 0;
 	if (!spec_is_image(image))
 		return error_set(err, ERR_INVALID,
 		                 "'%s' is not the name of an image, such as python:3",
 		                 utf8_escape(view_of(image), shown, sizeof shown));
-	(void)snprintf(spec->image, sizeof spec->image, "%s", image);
+	if (profile_image_of(call, image, usual) == PROFILE_IMAGE_NAMED)
+		(void)snprintf(spec->image, sizeof spec->image, "%s", image);
 	return 0;
 }
 
-const char *profile_image_note(const struct mcp_call *call, const char *image,
+const char *profile_image_note(const struct mcp_call *call, const char *image, const char *usual,
                                char out[PROFILE_IMAGE_NOTE_SIZE])
 {
 	const struct tools_context *context = mcp_call_app(call);
+	const enum profile_image source = profile_image_of(call, image, usual);
 	char shown[SHOWN];
 
 	out[0] = '\0';
-	if (context->has_images)
-		return out;
-	(void)snprintf(out, PROFILE_IMAGE_NOTE_SIZE,
-	               " The %s engine does not have the image '%s': programs come from the "
-	               "machine that the server runs on.",
-	               context->engine, utf8_escape(view_of(image), shown, sizeof shown));
+	(void)utf8_escape(view_of(image), shown, sizeof shown);
+	if (source == PROFILE_IMAGE_NONE)
+		(void)snprintf(out, PROFILE_IMAGE_NOTE_SIZE,
+		               " The %s engine does not have the image '%s': programs come from "
+		               "the machine that the server runs on.",
+		               context->engine, shown);
+	else if (source == PROFILE_IMAGE_OPERATOR)
+		(void)snprintf(out, PROFILE_IMAGE_NOTE_SIZE,
+		               " Programs come from the image '%s', which the operator of the "
+		               "server has chosen instead of '%s'.",
+		               context->spec.image, shown);
 	return out;
 }

@@ -97,16 +97,15 @@ static int find_own(const struct mcp_call *call, struct sandbox **ret, struct er
 	return profile_get_sandbox(call, &options, ret, err);
 }
 
-/* Continues with begin() when the sandbox is awake and has its environment. */
-static int start_in_environment(struct mcp_call *call, const struct python_args *a,
-                                profile_begin_fn *begin)
+/* Continues with the tool's work when the sandbox is awake and has its environment. */
+static int start_in_environment(struct mcp_call *call, const void *args, struct error *err)
 {
 	struct sandbox *sandbox;
-	struct error err;
 
-	if (find_own(call, &sandbox, &err) < 0)
-		return profile_refuse(call, &err);
-	profile_work_start(call, sandbox, check_environment, a)->after = begin;
+	if (find_own(call, &sandbox, err) < 0)
+		return profile_refuse(call, err);
+	profile_work_start(call, sandbox, check_environment, args)->after = profile_tool_begin(
+	        call);
 	return 0;
 }
 
@@ -161,12 +160,6 @@ static void begin_execute(struct profile_work *w)
 	            on_executed);
 }
 
-static int execute_python(struct mcp_call *call, const void *args, struct error *err)
-{
-	(void)err;
-	return start_in_environment(call, args, begin_execute);
-}
-
 /* --- packages ---------------------------------------------------------------------------- */
 
 static const char list_program[] =
@@ -205,12 +198,6 @@ static void begin_list(struct profile_work *w)
 	run_text(w, list_program, on_listed);
 }
 
-static int list_installed_packages(struct mcp_call *call, const void *args, struct error *err)
-{
-	(void)err;
-	return start_in_environment(call, args, begin_list);
-}
-
 static void on_installed(void *ctx, const struct package_reply *reply, const struct error *why)
 {
 	struct profile_work *w = ctx;
@@ -241,15 +228,13 @@ static void begin_install(struct profile_work *w)
 	struct error err;
 
 	if (profile_split(w, a->package_name, &request.packages, &err) < 0 ||
+	    (request.packages.count == 0 &&
+	     error_set(&err, ERR_INVALID,
+	               "argument 'package_name' names no package: pass one or several, such as "
+	               "\"requests\"") < 0) ||
 	    package_step_prepare(&w->packages, w->file.work.context, &request, &err) < 0 ||
 	    package_step_start(&w->packages, &w->file.work, 0, on_installed, w, &err) < 0)
 		work_fail(&w->file.work, &err);
-}
-
-static int install_package(struct mcp_call *call, const void *args, struct error *err)
-{
-	(void)err;
-	return start_in_environment(call, args, begin_install);
 }
 
 /* --- the sandbox ------------------------------------------------------------------------- */
@@ -271,12 +256,6 @@ static void begin_info(struct profile_work *w)
 	run_text(w, "import platform; print(platform.python_version())", on_info);
 }
 
-static int get_sandbox_info(struct mcp_call *call, const void *args, struct error *err)
-{
-	(void)err;
-	return start_in_environment(call, args, begin_info);
-}
-
 static int reset_sandbox(struct mcp_call *call, const void *args, struct error *err)
 {
 	json_t *object;
@@ -295,29 +274,26 @@ static int reset_sandbox(struct mcp_call *call, const void *args, struct error *
 
 /* --- the records ------------------------------------------------------------------------- */
 
-#define TOOL(name_, params_, hints_, help_)                                                        \
-	static const struct mcp_tool record_##name_ = { .name = #name_,                            \
-		                                        .help = help_,                             \
-		                                        .hints = hints_,                           \
-		                                        .scope = MCP_SCOPE_RUN,                    \
-		                                        .params = params_,                         \
-		                                        .args_size = sizeof(struct python_args),   \
-		                                        .call = name_ }
-
-TOOL(execute_python, execute_params, MCP_DESTRUCTIVE,
+#define TOOL(name_, handler_, begin_, params_, ...)                                                \
+	PROFILE_TOOL(struct python_args, name_, handler_, begin_, params_, MCP_SCOPE_RUN,          \
+	             __VA_ARGS__)
+TOOL(execute_python, start_in_environment, begin_execute, execute_params, MCP_DESTRUCTIVE,
      "Run Python code in your sandbox, which has no network. It starts in /workspace, whose files "
      "stay.");
-TOOL(install_package, install_params, MCP_OPEN_WORLD, "Install Python packages in your sandbox.");
-TOOL(list_installed_packages, NULL, MCP_READ_ONLY,
+TOOL(install_package, start_in_environment, begin_install, install_params, MCP_OPEN_WORLD,
+     "Install Python packages in your sandbox.");
+TOOL(list_installed_packages, start_in_environment, begin_list, NULL, MCP_READ_ONLY,
      "The packages of the sandbox's virtual environment.");
-TOOL(reset_sandbox, NULL, MCP_DESTRUCTIVE, "Remove all files and installed packages.");
-TOOL(get_sandbox_info, NULL, MCP_READ_ONLY,
+TOOL(reset_sandbox, reset_sandbox, NULL, NULL, MCP_DESTRUCTIVE,
+     "Remove all files and installed packages.");
+TOOL(get_sandbox_info, start_in_environment, begin_info, NULL, MCP_READ_ONLY,
      "Python's version, the paths of the interpreter and of the virtual environment.");
 #undef TOOL
 
 static const struct mcp_tool *const tools[] = {
-	&record_execute_python, &record_install_package,  &record_list_installed_packages,
-	&record_reset_sandbox,  &record_get_sandbox_info, NULL,
+	&record_execute_python.record,          &record_install_package.record,
+	&record_list_installed_packages.record, &record_reset_sandbox.record,
+	&record_get_sandbox_info.record,        NULL,
 };
 
 const struct profile profile_python_executor = {

@@ -2,12 +2,12 @@
  * HTTP for each caller, which exists from initialize_sandbox to stop_sandbox. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
-#include "kernels/languages.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
 #include "tools/profiles/internal.h"
@@ -52,26 +52,90 @@ static int find_own(const struct mcp_call *call, struct sandbox **ret, struct er
 	return profile_find_sandbox(call, sandbox_name(call, name), ret, err);
 }
 
+/* --- images without Python --- */
+
+/* The original installs Python with the image's package manager, as root and with a network. Here
+ * programs have neither, so the daemon gets an image that is the same system with Python. */
+static const struct {
+	const char *name, *with_python;
+} substitutes[] = {
+	{ "alpine", "python:3-alpine" },
+	{ "debian", "python:3-slim" },
+};
+
+/* The same system with Python, or NULL. An image of Docker's own library has several names. */
+static const char *find_substitute(const char *image)
+{
+	static const char *const prefixes[] = { "docker.io/", "library/" };
+	size_t len;
+
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		if (strncmp(image, prefixes[i], strlen(prefixes[i])) == 0)
+			image += strlen(prefixes[i]);
+	len = strcspn(image, ":@");
+	for (size_t i = 0; i < ARRAY_LEN(substitutes); i++)
+		if (strlen(substitutes[i].name) == len &&
+		    strncmp(image, substitutes[i].name, len) == 0)
+			return substitutes[i].with_python;
+	return NULL;
+}
+
+struct replacement {
+	struct mcp_call *call;
+	const struct interpreter_args *args;
+	const char *image;
+	struct sandbox *old; /* held */
+};
+
+static void replace_sandbox(struct mcp_call *call, const struct interpreter_args *args,
+                            const char *image, struct sandbox *old);
+
+/* The sandbox has no Python: begins anew with an image that has it, or fails the call. */
+static void handle_no_python(struct profile_work *w, struct view why)
+{
+	const struct interpreter_args *a = w->args;
+	const struct tools_context *context = w->file.work.context;
+	struct mcp_call *call = w->file.work.call;
+	struct sandbox *old = w->file.work.sandbox;
+	const char *image = sandbox_row(old)->spec.image, *substitute = find_substitute(image);
+	char shown[SHOWN];
+	struct error err;
+
+	if (context->has_images && substitute != NULL) {
+		sandbox_hold(old);
+		(void)work_take_call(&w->file.work);
+		mcp_call_on_cancel(call, NULL, NULL); /* of the work, which is gone */
+		replace_sandbox(call, a, substitute, old);
+		return;
+	}
+	(void)error_set(&err, ERR_UNSUPPORTED,
+	                "the sandbox was created, but has no Python: %s. Other languages can be "
+	                "run; for Python call initialize_sandbox with an image that has it, such "
+	                "as python:3-slim",
+	                utf8_escape(why, shown, sizeof shown));
+	work_fail(&w->file.work, &err);
+}
+
 static void on_checked(struct profile_work *w, const struct profile_run *run)
 {
 	const struct interpreter_args *a = w->args;
+	const struct sandbox_row *row = sandbox_row(w->file.work.sandbox);
 	struct mcp_call *call = w->file.work.call;
-	const struct view version = view_trim(run->out);
-	char note[PROFILE_IMAGE_NOTE_SIZE], shown[64], text[600];
-	struct error err;
+	const char *substitute = find_substitute(a->image);
+	char note[PROFILE_IMAGE_NOTE_SIZE], shown[64], text[SHOWN + sizeof note + sizeof shown];
 
 	if (run->exit_code != 0 || run->timed_out) {
-		(void)error_set(&err, ERR_UNSUPPORTED,
-		                "the sandbox was created, but has no Python: %.200s. Call "
-		                "initialize_sandbox with an image that has it",
-		                utf8_escape(view_trim(run->errors), text, sizeof text));
-		work_fail(&w->file.work, &err);
+		handle_no_python(w, view_trim(run->errors));
 		return;
 	}
-	(void)snprintf(text, sizeof text, "Sandbox %s is ready (%s).%s",
-	               sandbox_row(w->file.work.sandbox)->spec.id,
-	               utf8_escape(version, shown, sizeof shown),
-	               profile_image_note(call, a->image, note));
+	(void)profile_image_note(call, a->image, IMAGE, note);
+	if (note[0] == '\0' && substitute != NULL && strcmp(row->spec.image, substitute) == 0)
+		(void)snprintf(note, sizeof note,
+		               " The image '%.100s' has no Python: programs come from '%s', the "
+		               "same system with Python.",
+		               a->image, substitute);
+	(void)snprintf(text, sizeof text, "Sandbox %s is ready (%s).%s", row->spec.id,
+	               utf8_escape(view_trim(run->out), shown, sizeof shown), note);
 	profile_answer_text(w, view_of(text));
 }
 
@@ -83,9 +147,9 @@ static void check_python(struct profile_work *w)
 	            on_checked);
 }
 
-static int create_own(struct mcp_call *call, const void *args, struct error *err)
+static int create_own(struct mcp_call *call, const struct interpreter_args *args, const char *image,
+                      struct error *err)
 {
-	const struct interpreter_args *a = args;
 	struct sandbox_options options = profile_options(call);
 	char name[SANDBOX_NAME_MAX];
 	struct sandbox *sandbox;
@@ -93,18 +157,12 @@ static int create_own(struct mcp_call *call, const void *args, struct error *err
 	options.name = sandbox_name(call, name);
 	options.labels = "profile=sandbox-interpreter\0";
 	options.temporary = true;
-	if (profile_set_image(call, a->image, IMAGE, &options.spec, err) < 0 ||
+	if (profile_set_image(call, image, IMAGE, &options.spec, err) < 0 ||
 	    profile_get_sandbox(call, &options, &sandbox, err) < 0)
 		return -1;
 	profile_work_start(call, sandbox, check_python, args);
 	return 0;
 }
-
-struct replacement {
-	struct mcp_call *call;
-	const void *args;
-	struct sandbox *old; /* held */
-};
 
 static void on_old_deleted(void *ctx, const struct error *why)
 {
@@ -115,22 +173,30 @@ static void on_old_deleted(void *ctx, const struct error *why)
 	sandbox_release(replacement.old);
 	if (why != NULL)
 		mcp_respond_tool_error(replacement.call, why);
-	else if (create_own(replacement.call, replacement.args, &err) < 0)
+	else if (create_own(replacement.call, replacement.args, replacement.image, &err) < 0)
 		mcp_respond_tool_error(replacement.call, &err);
+}
+
+/* Deletes `old`, which is held, and continues with a new sandbox of the image. */
+static void replace_sandbox(struct mcp_call *call, const struct interpreter_args *args,
+                            const char *image, struct sandbox *old)
+{
+	struct replacement *replacement = mem_new(sizeof *replacement);
+
+	*replacement = (struct replacement){ call, args, image, old };
+	sandbox_delete(old, on_old_deleted, replacement);
 }
 
 /* A second call replaces the sandbox by a new one. */
 static int initialize_sandbox(struct mcp_call *call, const void *args, struct error *err)
 {
-	struct replacement *replacement;
+	const struct interpreter_args *a = args;
 	struct sandbox *old;
 
 	if (find_own(call, &old, err) < 0)
-		return err->kind == ERR_NOT_FOUND ? create_own(call, args, err) : -1;
-	replacement = mem_new(sizeof *replacement);
-	*replacement = (struct replacement){ call, args, old };
+		return err->kind == ERR_NOT_FOUND ? create_own(call, a, a->image, err) : -1;
 	sandbox_hold(old);
-	sandbox_delete(old, on_old_deleted, replacement);
+	replace_sandbox(call, a, a->image, old);
 	return 0;
 }
 
@@ -153,22 +219,14 @@ static void on_executed(struct profile_work *w, const struct profile_run *run)
 static void begin_execute(struct profile_work *w)
 {
 	const struct interpreter_args *a = w->args;
-	const struct process_options options = { .language = language_find(a->language),
-		                                 .code = a->code,
-		                                 .deadline_ms = w->file.work.context->timeout_s *
-		                                                1000 };
-	char names[200], shown[64];
+	struct process_options options = { .code = a->code,
+		                           .deadline_ms = w->file.work.context->timeout_s * 1000 };
 	struct error err;
 
-	if (options.language != NULL) {
+	if (profile_find_language(a->language, &options.language, &err) < 0)
+		work_fail(&w->file.work, &err);
+	else
 		profile_run(w, &options, on_executed);
-		return;
-	}
-	(void)error_set(&err, ERR_INVALID,
-	                "argument 'language': \"%s\" is not known; there are: %s",
-	                utf8_escape(view_of(a->language), shown, sizeof shown),
-	                language_names(names, sizeof names));
-	work_fail(&w->file.work, &err);
 }
 
 static int execute_code(struct mcp_call *call, const void *args, struct error *err)
@@ -181,7 +239,7 @@ static int execute_code(struct mcp_call *call, const void *args, struct error *e
 			                "there is no sandbox: call initialize_sandbox first");
 		return -1;
 	}
-	profile_work_start(call, sandbox, begin_execute, args);
+	profile_work_start(call, sandbox, profile_tool_begin(call), args);
 	return 0;
 }
 
@@ -205,33 +263,26 @@ static int stop_sandbox(struct mcp_call *call, const void *args, struct error *e
 	return 0;
 }
 
-static const struct mcp_tool record_initialize = {
-	.name = "initialize_sandbox",
-	.help = "Create the sandbox that execute_code uses. A second call replaces it by a new "
-	        "one.",
-	.scope = MCP_SCOPE_RUN,
-	.params = initialize_params,
-	.args_size = sizeof(struct interpreter_args),
-	.call = initialize_sandbox,
+#define TOOL(...) PROFILE_TOOL(struct interpreter_args, __VA_ARGS__)
+TOOL(initialize_sandbox, initialize_sandbox, NULL, initialize_params, MCP_SCOPE_RUN, 0,
+     "Create the sandbox that execute_code uses. A second call replaces it by a new one.");
+TOOL(execute_code, execute_code, begin_execute, execute_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
+     "Run code in the sandbox, which has no network. Answers what the program wrote.");
+TOOL(stop_sandbox, stop_sandbox, NULL, NULL, MCP_SCOPE_RUN, MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
+     "Stop the sandbox and remove it with its files.");
+#undef TOOL
+
+static const struct mcp_tool *const tools[] = {
+	&record_initialize_sandbox.record,
+	&record_execute_code.record,
+	&record_stop_sandbox.record,
+	NULL,
 };
-static const struct mcp_tool record_execute = {
-	.name = "execute_code",
-	.help = "Run code in the sandbox, which has no network. Answers what the program wrote.",
-	.hints = MCP_DESTRUCTIVE,
-	.scope = MCP_SCOPE_RUN,
-	.params = execute_params,
-	.args_size = sizeof(struct interpreter_args),
-	.call = execute_code,
+
+static const struct profile_setting settings[] = {
+	{ "images", NULL, IMAGE ",python:3-alpine,python:3-slim" },
+	{ 0 },
 };
-static const struct mcp_tool record_stop = {
-	.name = "stop_sandbox",
-	.help = "Stop the sandbox and remove it with its files.",
-	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
-	.scope = MCP_SCOPE_RUN,
-	.call = stop_sandbox,
-};
-static const struct mcp_tool *const tools[] = { &record_initialize, &record_execute, &record_stop,
-	                                        NULL };
 
 const struct profile profile_sandbox_interpreter = {
 	.name = "sandbox-interpreter",
@@ -241,6 +292,7 @@ const struct profile profile_sandbox_interpreter = {
 	.instructions = "Call initialize_sandbox first, then execute_code as often as needed, then "
 	                "stop_sandbox. Files stay from call to call; there is no network.",
 	.tools = tools,
+	.settings = settings,
 	.memory = SPEC_MIB(512),
 	.cpu = 1000,
 };

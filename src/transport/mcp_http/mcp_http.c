@@ -240,6 +240,7 @@ static bool admit_caller(struct incoming *incoming)
 	}
 	incoming->caller = identity.caller;
 	incoming->credential = identity.credential;
+	mcp_caller_set_language(&incoming->caller, http_get(incoming->request, "accept-language"));
 	return true;
 }
 
@@ -249,11 +250,19 @@ static void receive_mcp_request(struct incoming *incoming)
 		dispatch_request(incoming);
 }
 
+/* Where there are several servers, the answer lists them: a wrong name of one is the usual
+ * mistake. */
 static void answer_not_found(const struct mcp_http *http, struct http_request *request)
 {
-	json_t *body = json_obj();
+	const struct mcp_http_config *config = &http->config;
+	json_t *body = json_obj(), *paths = json_list();
 
 	json_set_text(body, "error", "not found");
+	for (size_t i = 0; i < config->mount_count; i++)
+		json_push(paths, json_format("%s/mcp", config->mounts[i].prefix));
+	if (config->mount_count > 1)
+		json_set(body, "servers", json_incref(paths));
+	json_decref(paths);
 	answer_json(http, request, 404, body);
 }
 

@@ -4,6 +4,10 @@
 //   const { executor_id } = await json.create_executor();     // JSON.parse(result.content[0].text)
 //   const result = await tools.create_executor();             // the whole result
 import assert from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { made } from '../../docker/docker_api.mjs';
+import { ENGINE } from './programs.mjs';
 import { sandboxed } from './sandboxed.mjs';
 
 /** The object that the text of a result holds; the structured content, if sent, is the same. */
@@ -39,3 +43,19 @@ export const textsOf = (tools) =>
       },
     },
   );
+
+/** The ids of the sandboxes that have files, or a container, of a state directory. */
+export async function idsOnDisk(state) {
+  if (ENGINE === 'native') {
+    const files = join(state, 'sandboxes');
+    return existsSync(files) ? readdirSync(files).filter((name) => name.startsWith('sb_')) : [];
+  }
+  const { containers, volumes } = await made(state);
+  return [...new Set([...containers, ...volumes].flatMap((name) => name.match(/sb_[a-z2-7]+/g) ?? []))];
+}
+
+/** What an answer says about the usual image of a profile, of which the tests' engine has none. */
+export const imageNote = (image) =>
+  ENGINE === 'native'
+    ? new RegExp(`native engine does not have the image '${image}'`)
+    : new RegExp(`Programs come from the image '\\S*belljar-test\\S*', which the operator .* instead of '${image}'`);
