@@ -56,7 +56,8 @@ test('a token that is revoked is refused at once, and what it has open is closed
   assert.deepEqual(list.map(({ user, scopes, note }) => [user, scopes, note]), [['alice', 'run,files', undefined], ['bob', 'run', 'a note']]);
   const server = await start(t, path);
   const [hers, his] = [await server.handshake(REVISION, bearer(alice)), await server.handshake(REVISION, bearer(bob))];
-  const [herStream, hisStream] = [await server.get(hers), await server.get(his)];
+  const laptop = await server.handshake(REVISION, bearer(token(path, 'add', 'alice', '--note', 'laptop')));
+  const [herStream, hisStream, laptopStream] = [await server.get(hers), await server.get(his), await server.get(laptop)];
   assert.equal(herStream.status, 200);
   const running = server.call(hers, 'run_command', { command: 'sleep 300' });
   running.catch(() => {});
@@ -64,8 +65,12 @@ test('a token that is revoked is refused at once, and what it has open is closed
   await herStream.end();
   assert.equal((await server.get(hers)).status, 401);
   assert.equal((await server.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, hers)).status, 401);
-  assert.equal((await server.call(his, 'run_command', { command: 'true' })).status, 200);
+  const run = async (session) => JSON.stringify((await (await server.call(session, 'run_command', { command: 'true' })).end()).events);
+  assert.match(await run(his), /"exit_code\W+0/);
   assert.equal(hisStream.ended, false);
+  // The other token of the same user keeps what it has opened.
+  assert.match(await run(laptop), /"exit_code\W+0/);
+  assert.equal(laptopStream.ended, false);
   const answer = await running;
   await answer.end();
   assert.ok(!/exit_code/.test(answer.text + JSON.stringify(answer.events)));

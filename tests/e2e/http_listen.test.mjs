@@ -151,7 +151,7 @@ async function startRun(server, session, command) {
   const running = server.call(session, 'run_command', { command: `touch begun; ${command}` }, 'run');
   running.catch(() => {});
   await eventually(async () => {
-    const answer = await server.call(session, 'list_directory', { path: '.' }, 'list');
+    const answer = await (await server.call(session, 'list_directory', { path: '.' }, 'list')).end();
     return (answer.text + JSON.stringify(answer.events)).includes('begun');
   }, 'the run');
   return { running };
@@ -177,7 +177,7 @@ test('SIGTERM answers a run that does not finish with what there is, and nothing
   assert.equal(processes('314159').length > 0, true);
   server.child.kill('SIGTERM');
   const answer = await (await running).end();
-  assert.match(answer.text + JSON.stringify(answer.events), /so far.*process_output/);
+  assert.match(answer.text + JSON.stringify(answer.events), /so far.*the server is being stopped and ends this process: .*; run it again when the server is back/);
   await server.ended();
   assert.deepEqual(processes('314159'), []);
 });

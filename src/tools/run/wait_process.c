@@ -21,6 +21,7 @@ enum {
 };
 
 static struct list active = { &active, &active };
+static bool has_ended_all;
 
 static bool is_done(const struct wait_process *wait)
 {
@@ -166,9 +167,15 @@ void wait_process_stop(struct wait_process *wait)
 	process_unwatch(&wait->watch);
 }
 
+bool wait_process_has_ended_all(void)
+{
+	return has_ended_all;
+}
+
 /* A wait without an end is one whose call has been answered as a task. */
 void wait_process_end_all(void)
 {
+	has_ended_all = true;
 	LIST_EACH (node, &active) {
 		struct wait_process *wait = container_of(node, struct wait_process, node);
 

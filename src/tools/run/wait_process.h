@@ -47,3 +47,4 @@ void wait_process_stop(struct wait_process *wait);
 /* The time of all waits is up: their calls answer with the output so far and the process's id. For
  * a server that is about to end. */
 void wait_process_end_all(void);
+bool wait_process_has_ended_all(void);

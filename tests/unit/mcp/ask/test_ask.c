@@ -368,7 +368,7 @@ static void required_page_needs_a_client_that_opens_pages(void **state)
 static void required_page_is_a_round_of_the_stateless_era(void **state)
 {
 	struct peer *peer = *state;
-	char *text;
+	const char *text;
 
 	peer_send(peer, STATELESS_CALL("page", "{\"elicitation\":{\"url\":{}}}", ""));
 	text = peer_next(peer);
