@@ -23,6 +23,7 @@ import harness  # noqa: E402
 import on_docker  # noqa: E402
 
 HERE = harness.HERE
+DOCKER_PROCESSES = 3
 
 
 def copy_programs(directory):
@@ -92,9 +93,10 @@ def run_mode(options, mode):
     shutil.copy(options.belljar, belljar)
     os.chmod(belljar, 0o755)
     harness.adopt_orphans()
+    part, parts = map(int, options.share.split("/"))
     try:
         copy_programs(top / "programs")
-        for test in selected_tests(options):
+        for test in selected_tests(options)[part::parts]:
             if not harness.applies(test, mode) or runs_alone(test) != options.alone:
                 continue
             begin = time.monotonic()
@@ -155,11 +157,14 @@ def print_table(options, results):
 
 
 def run_together(options, modes, more, results):
-    """Runs one process for each mode at the same time: the modes are different users."""
+    """Runs one process for each mode at the same time: the modes are different users. Mode D, which mostly
+    waits for the daemon, has several processes."""
     line = [sys.executable, __file__, "--part", "--only", options.only, "--belljar",
             options.belljar, *more, *["--long"] * options.long]
-    parts = [subprocess.Popen([*line, "--mode", mode], stdout=subprocess.PIPE, text=True,
-                              errors="replace") for mode in modes]
+    shares = [(mode, f"{k}/{n}") for mode in modes
+              for n in [DOCKER_PROCESSES if mode == "D" and "--alone" not in more else 1] for k in range(n)]
+    parts = [subprocess.Popen([*line, "--mode", mode, "--share", share], stdout=subprocess.PIPE, text=True,
+                              errors="replace") for mode, share in shares]
     lock = threading.Lock()
     readers = [threading.Thread(target=forward_output, args=(part, results, lock)) for part in parts]
     for reader in readers:
@@ -177,6 +182,7 @@ def main():
     parser.add_argument("--exhaustion", choices=["with", "without", "only"], default="with",
                         help="tests that load the machine: with them, without them, or nothing else")
     parser.add_argument("--part", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--share", default="0/1", help=argparse.SUPPRESS)
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--belljar", default=str(harness.ROOT / "build" / "belljar"))
     options = parser.parse_args()
