@@ -29,8 +29,7 @@ static const struct hint {
 	{ "packages of the system cannot be installed in a sandbox, whose programs are not root: the "
 	  "operator can install them on this machine, or in the image of the docker engine; "
 	  "install_packages installs those of Python and JavaScript",
-	  { "are you root?", "requires superuser privilege",
-	    "This command has to be run with superuser",
+	  { "are you root?", "requires superuser privilege", "be run with superuser privileges",
 	    "Unable to lock database: Permission denied", "/var/lib/dpkg/lock" } },
 	{ "packages that are missing can be installed with install_packages",
 	  { "No module named '", "Cannot find package '", "Error: Cannot find module '@" } },
