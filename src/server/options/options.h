@@ -193,8 +193,8 @@ struct options {
 	enum net_mode network, network_max;
 	const char *allow_hosts, *ask_hosts, *deny_hosts; /* separated by ","; or NULL */
 	const char *pip_index, *npm_registry; /* URLs; NULL: as pip and npm are configured here */
-	uint64_t package_cache; /* bytes; 0: packages are not kept */
-	bool no_auto_packages; /* runs that lack a module do not install it */
+	uint64_t package_cache;               /* bytes; 0: packages are not kept */
+	bool no_auto_packages;                /* runs that lack a module do not install it */
 	enum engine_choice engine;
 	enum docker_root docker_root;
 	const char *image;                        /* of sandboxes, in the docker engine; or NULL */
