@@ -8,12 +8,14 @@
 # What pip prints goes to stderr as it comes. The result is one JSON object on stdout:
 #   {"ok": true, "installed": ["name==1.0"], "removed": [...], "packages": [...], "lines": [...]}
 # "lines" are those of pip that explain a failure.
+import hashlib
 import importlib.util
 import json
 import shutil
 import site
 import subprocess
 import urllib.error
+import urllib.parse
 import urllib.request
 
 LINES_MAX, LINE_MAX = 12, 300
@@ -34,11 +36,44 @@ def own_packages():
     return find_packages([site.getusersitepackages()])
 
 
-def pip_command():
+def suits_python(requires):
+    lowest = re.search(r'(?:>|&gt;)=\s*(\d+)\.(\d+)', requires)
+    return lowest is None or sys.version_info >= (int(lowest[1]), int(lowest[2]))
+
+
+def fetch_pip(index):
+    """The path of pip in its own wheel, from which Python can run it: for images that have no pip. None: the index has none."""
+    place = os.path.expanduser('~/.cache/belljar/pip.whl')
+    if os.path.exists(place):
+        return place + '/pip'
+    base = index.rstrip('/') + '/pip/'
+    page = urllib.request.urlopen(base, timeout=30).read(16 << 20).decode('utf-8', 'replace')
+    found = re.findall(r'<a href="([^"#]*/pip-([0-9.]+)-py3-none-any\.whl)#sha256=([0-9a-f]{64})"([^>]*)>', page)
+    found = [one for one in found if 'data-yanked' not in one[3] and suits_python(one[3])]
+    if not found:
+        return None
+    link, _, digest, _ = max(found, key=lambda one: [int(part) for part in one[1].split('.') if part])
+    data = urllib.request.urlopen(urllib.parse.urljoin(base, link), timeout=60).read(64 << 20)
+    if hashlib.sha256(data).hexdigest() != digest:
+        return None
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    with open(place + '.new', 'wb') as file:
+        file.write(data)
+    os.replace(place + '.new', place)
+    return place + '/pip'
+
+
+def pip_command(index):
     if importlib.util.find_spec('pip'):
         return [sys.executable, '-m', 'pip']
     uv = shutil.which('uv')
-    return [uv, 'pip'] if uv else None
+    if uv:
+        return [uv, 'pip']
+    try:
+        pip = fetch_pip(index) if index else None
+    except (OSError, ValueError):
+        pip = None
+    return [sys.executable, pip] if pip else None
 
 
 def install_command(base, index, trusted, names):
@@ -109,7 +144,7 @@ def main(action, index, trusted, *names):
         image = {key: text for key, text in find_packages(sys.path).items() if key not in before}
         result['image'] = sorted(image.values(), key=str.lower)
     elif names:
-        base = pip_command()
+        base = pip_command(index)
         if base is None:
             return {'ok': False, 'no_installer': True}
         code, lines = change_packages(base, action, index, trusted, names)

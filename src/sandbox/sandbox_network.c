@@ -309,9 +309,9 @@ static const char *const variables[] = {
 
 /* With the policy 'packages', installers that programs start get packages from the mirror too. */
 static const char *const mirror_variables[] = {
-	"PIP_INDEX_URL=" MIRROR_PIP_INDEX,          "PIP_TRUSTED_HOST=" MIRROR_PIP_HOST,
-	"UV_DEFAULT_INDEX=" MIRROR_PIP_INDEX,       "UV_INSECURE_HOST=" MIRROR_PIP_HOST,
-	"NPM_CONFIG_REGISTRY=" MIRROR_NPM_REGISTRY,
+	("PIP_INDEX_URL=" MIRROR_PIP_INDEX),          ("PIP_TRUSTED_HOST=" MIRROR_PIP_HOST),
+	("UV_DEFAULT_INDEX=" MIRROR_PIP_INDEX),       ("UV_INSECURE_HOST=" MIRROR_PIP_HOST),
+	("NPM_CONFIG_REGISTRY=" MIRROR_NPM_REGISTRY),
 };
 
 _Static_assert(ARRAY_LEN(variables) + ARRAY_LEN(mirror_variables) + NET_SECRETS_MAX <=

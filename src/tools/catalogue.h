@@ -42,15 +42,15 @@ struct tools_context {
 	const struct net_ceiling *ceiling; /* of its network; NULL: no sandbox has one */
 	const char *url; /* of this server over HTTP, without a slash at the end; NULL: none */
 	struct port_links *port_links; /* links that browsers open ports with; NULL: no HTTP */
-	const char *pip_index, *npm_registry; /* NULL or "": the installer's own default */
-	bool auto_packages; /* what a run lacks is installed, and the run repeated */
-	const char *engine; /* "native", "docker" */
-	struct host *host;  /* directories that copies may use; or NULL */
-	struct spec spec;   /* the defaults of a new sandbox */
+	const char *pip_index, *npm_registry;   /* NULL or "": the installer's own default */
+	const char *engine;                     /* "native", "docker" */
+	struct host *host;                      /* directories that copies may use; or NULL */
+	struct spec spec;                       /* the defaults of a new sandbox */
 	bool has_memory_option, has_cpu_option; /* the operator has set these limits of it */
 	bool has_images;                        /* create_sandbox may name an image */
 	bool uses_roots;             /* the client's roots are among the directories for copies */
 	bool allows_gpus;            /* create_sandbox may ask for graphics processors */
+	bool auto_packages;          /* what a run lacks is installed, and the run repeated */
 	enum net_mode network;       /* of a new sandbox */
 	uint32_t idle_s, lifetime_s; /* of a new sandbox, likewise */
 	uint32_t idle_max_s, lifetime_max_s; /* what the operator set; 0: no ceiling */

@@ -1,7 +1,8 @@
 #!/bin/sh
 # bench.sh - runs all benchmarks: tool calls beside bare programs, sandboxes beside bubblewrap, the
-# channel beside a bare pipe, downloads through the gate beside downloads without one, and the server beside one on the official SDK, which is installed if it
-# is missing; what descriptions and answers cost in bytes; and the docker engine beside docker exec.
+# channel beside a bare pipe, downloads through the gate beside downloads without one, and the server
+# beside one on the official SDK, which is installed if it is missing; what descriptions and answers
+# cost in bytes; packages from the cache beside pip; and the docker engine beside docker exec.
 # `make bench` calls it after the build. BENCH_RUNS, BENCH_ROW, BENCH_AWAKE, BENCH_MIB, BENCH_STARTS and BENCH_CALLS set how often
 # each thing is measured.
 set -eu
@@ -30,5 +31,7 @@ echo
 "$node" bench.mjs
 echo
 "$node" http.mjs
+echo
+"$node" packages.mjs
 echo
 exec sh docker_bench.sh

@@ -69,4 +69,4 @@ export const DISCOVER = line({
     },
   },
 });
-export const call = (name) => line({ method: 'tools/call', params: { name, arguments: {} } });
+export const call = (name, args = {}) => line({ method: 'tools/call', params: { name, arguments: args } });

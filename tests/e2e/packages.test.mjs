@@ -105,6 +105,23 @@ print(s.recv(1000).split(b'\\r\\n')[0])
   assert.equal((await hanging).isError, true);
 });
 
+test('pip comes from the index where the image has none', async () => {
+  await tools.create_sandbox({ name: 'no-pip' });
+  const at = { sandbox: 'no-pip' };
+  // Without -S this Python would find the pip of the machine.
+  const shim = 'mkdir -p ~/.local/bin && printf \'#!/bin/sh\\nexec "%s" -S "$@"\\n\' "$(command -v python3)" > ~/.local/bin/python3 && chmod +x ~/.local/bin/python3';
+  assert.equal(structuredOf(await tools.run_command({ ...at, command: shim })).exit_code, 0);
+  assert.deepEqual(structuredOf(await install(['alpha==2.0'], at)).installed, ['alpha==2.0']);
+  assert.match(structuredOf(await tools.run_command({ ...at, command: 'ls ~/.cache/belljar' })).stdout, /pip\.whl/);
+  assert.deepEqual(structuredOf(await install(['alpha'], { ...at, action: 'uninstall' })).removed, ['alpha==2.0']);
+});
+
+test('packages of the system are explained', async (t) => {
+  const { note, exit_code } = structuredOf(await tools.run_command({ command: 'apt-get install -y cowsay' }));
+  if (exit_code === 127) return t.skip('no apt on this machine');
+  assert.match(note, /packages of the system cannot be installed in a sandbox/);
+});
+
 test('an installer that takes long becomes a process', async (t) => {
   const session = open(t, { PIP_INDEX: `http://127.0.0.1:${readFileSync(portFile)}/simple`, ANSWER_WITHIN: 5000 });
   const own = toolsOf(() => session);

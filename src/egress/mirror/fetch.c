@@ -21,8 +21,16 @@ enum { REDIRECTIONS_MAX = 5, CONNECT_TO_MAX = NET_NAME_MAX + 64 };
 	X(easy_init)                                                                               \
 	X(easy_setopt)                                                                             \
 	X(easy_perform)                                                                            \
-	X(easy_getinfo) X(easy_cleanup) X(easy_strerror) X(slist_append) X(slist_free_all) X(url)  \
-	        X(url_set) X(url_get) X(url_cleanup) X(free)
+	X(easy_getinfo)                                                                            \
+	X(easy_cleanup)                                                                            \
+	X(easy_strerror)                                                                           \
+	X(slist_append)                                                                            \
+	X(slist_free_all)                                                                          \
+	X(url)                                                                                     \
+	X(url_set)                                                                                 \
+	X(url_get)                                                                                 \
+	X(url_cleanup)                                                                             \
+	X(free)
 
 static struct {
 #define X(name) __typeof__(curl_##name) *name;

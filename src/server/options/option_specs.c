@@ -249,12 +249,12 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "A file with a secret in each line, NAME=VALUE@HOST; lines that begin with "
 			"# are comments." },
 	[OPTION_PIP_INDEX] = { "pip-index", TEXT(pip_index), .verbs = SANDBOXES | FOR_CACHE,
-		.in_file = true,
-		.word = "URL", .accepts = opt_not_empty, .expected = "a URL",
+		.in_file = true, .word = "URL", .accepts = opt_not_empty, .expected = "a URL",
 		.help = "The index of Python packages, instead of the one that pip is configured "
 			"for on this machine, or the public one." },
-	[OPTION_NPM_REGISTRY] = { "npm-registry", TEXT(npm_registry), .verbs = SANDBOXES | FOR_CACHE,
-		.in_file = true, .word = "URL", .accepts = opt_not_empty, .expected = "a URL",
+	[OPTION_NPM_REGISTRY] = { "npm-registry", TEXT(npm_registry),
+		.verbs = SANDBOXES | FOR_CACHE, .in_file = true, .word = "URL",
+		.accepts = opt_not_empty, .expected = "a URL",
 		.help = "The registry of JavaScript packages, instead of the one that npm is "
 			"configured for on this machine, or the public one." },
 	[OPTION_PACKAGE_CACHE] = { "package-cache", SIZE(package_cache), .verbs = SANDBOXES,

@@ -87,6 +87,7 @@ bool package_of_module(struct view module, char ret[PACKAGE_SPEC_MAX + 1])
 	struct error ignored;
 	AUTO_BUF struct buf name;
 
+	buf_init(&name, PACKAGE_SPEC_MAX);
 	if (!is_module_name(module))
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(packages); i++)
@@ -97,7 +98,6 @@ bool package_of_module(struct view module, char ret[PACKAGE_SPEC_MAX + 1])
 	dot = memchr(module.ptr, '.', module.len);
 	if (dot != NULL)
 		module.len = (size_t)(dot - module.ptr);
-	buf_init(&name, PACKAGE_SPEC_MAX);
 	if (package_name_python(module, &name, &ignored) < 0)
 		return false;
 	(void)snprintf(ret, PACKAGE_SPEC_MAX + 1, "%s", buf_text(&name));

@@ -26,6 +26,11 @@ static const struct hint {
 	    "failed to lookup address information", "nodename nor servname", "EAI_AGAIN",
 	    "ENOTFOUND", "ENETUNREACH", "no such host", "UnknownHostException",
 	    "Temporary failure resolving", "module lookup disabled", "(from versions: none)" } },
+	{ "packages of the system cannot be installed in a sandbox, whose programs are not root: "
+	  "the operator can install them on this machine, or in the image of the docker engine; "
+	  "install_packages installs those of Python and JavaScript",
+	  { "are you root?", "requires superuser privilege", "be run with superuser privileges",
+	    "Unable to lock database: Permission denied", "/var/lib/dpkg/lock" } },
 	{ "packages that are missing can be installed with install_packages",
 	  { "No module named '", "Cannot find package '", "Error: Cannot find module '@" } },
 	{ "debuggers and LeakSanitizer need ptrace, which belljar allows if it is started with "

@@ -38,6 +38,18 @@ def wheel(name, version, body, requires=(), extras=(), distribution=None):
     return f"{name}-{version}-py3-none-any.whl", data.getvalue()
 
 
+def own_pip():
+    """The pip of this Python as a wheel."""
+    import pip
+    top = pathlib.Path(pip.__file__).parent.parent
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in [*top.glob("pip/**/*"), *top.glob("pip-*.dist-info/*")]:
+            if path.is_file() and path.suffix != ".pyc":
+                archive.write(path, path.relative_to(top))
+    return f"pip-{pip.__version__}-py3-none-any.whl", data.getvalue()
+
+
 def source(name, version, setup):
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w:gz") as archive:
@@ -132,6 +144,8 @@ class Index(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         parts = [part for part in self.path.split("/") if part]
+        if "pip" in parts and "pip" not in FILES:
+            add("pip", own_pip())
         if parts[:1] == ["simple"] and len(parts) == 2 and parts[1] in FILES:
             links = ""
             for name, data in FILES[parts[1]].items():

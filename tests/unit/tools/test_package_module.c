@@ -29,7 +29,6 @@ static void modules_have_packages(void **state)
 		{ "1a", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char package[PACKAGE_SPEC_MAX + 1];
 		bool found = package_of_module(view_of(cases[i].module), package);
@@ -74,7 +73,6 @@ static void messages_of_interpreters_are_known(void **state)
 		{ "", NULL, NULL, 1, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct process_state end = { .phase = PROCESS_ENDED,
 			                           .end.code = cases[i].code,
@@ -118,7 +116,6 @@ static void only_one_program_is_repeated(void **state)
 		{ "", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct view dir;
 		bool simple = package_command_is_simple(cases[i].command, &dir);
@@ -132,10 +129,10 @@ static void only_one_program_is_repeated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(modules_have_packages),
-		cmocka_unit_test(messages_of_interpreters_are_known),
-		cmocka_unit_test(only_one_program_is_repeated),
+		TEST(modules_have_packages),
+		TEST(messages_of_interpreters_are_known),
+		TEST(only_one_program_is_repeated),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_TESTS("tools/package_module", tests);
 }

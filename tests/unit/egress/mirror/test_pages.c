@@ -27,7 +27,6 @@ static void links_of_a_page_are_written_anew(void **state)
 	struct error err;
 	struct buf out;
 
-	(void)state;
 	buf_init(&out, 65536);
 	assert_int_equal(pip_page_write(view_of(page), "alpha", &out, &err), 0);
 	assert_true(view_ends(buf_view(&out), want));
@@ -55,7 +54,6 @@ static void document_of_npm_points_to_the_mirror(void **state)
 	struct error err;
 	json_t *versions;
 
-	(void)state;
 	assert_int_equal(npm_page_read(view_of(text), "http://m/x/-/", &document, &err), 0);
 	versions = json_object_get(document, "versions");
 	assert_int_equal(json_object_size(versions), 1);
@@ -74,7 +72,6 @@ static void document_of_npm_points_to_the_mirror(void **state)
 
 static void names_are_checked(void **state)
 {
-	(void)state;
 	assert_true(pip_project_is(view_of("zope-interface2")));
 	for (const char *const *at =
 	             (const char *const[]){ "", "-a", "a-", "A", "a.b", "a/b", "..", "a%2f", NULL };
@@ -97,10 +94,10 @@ static void names_are_checked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_of_a_page_are_written_anew),
-		cmocka_unit_test(document_of_npm_points_to_the_mirror),
-		cmocka_unit_test(names_are_checked),
+		TEST(links_of_a_page_are_written_anew),
+		TEST(document_of_npm_points_to_the_mirror),
+		TEST(names_are_checked),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_TESTS("egress/mirror/pages", tests);
 }

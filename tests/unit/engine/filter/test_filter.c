@@ -208,6 +208,7 @@ static void each_filter_allows_exactly_the_expected_calls(void **state)
 	assert_int_equal(count_of(FILTER_WORKERS), 68);
 	assert_int_equal(count_of(FILTER_PORTER), 116); /* and execveat, see below */
 	assert_int_equal(count_of(FILTER_DIALER), 80);
+	assert_int_equal(count_of(FILTER_MIRROR), 86);
 
 	memset(may_ever, 0, sizeof may_ever);
 	each_sample(&architectures[1], note_allowed);
@@ -433,9 +434,25 @@ static void dialer_may_resolve_and_connect(void **state)
 
 		for (int j = 0; j < 6; j++)
 			data.args[j] = cases[i].args[j];
-		if (is_allowed(run_filter(architectures[0].set, FILTER_DIALER, &data)) !=
-		    cases[i].is_allowed)
-			fail_msg("case %zu, call %d", i, cases[i].nr);
+		for (unsigned which = FILTER_DIALER; which <= FILTER_MIRROR; which++)
+			if (is_allowed(run_filter(architectures[0].set, which, &data)) !=
+			    cases[i].is_allowed)
+				fail_msg("case %zu, call %d, filter %u", i, cases[i].nr, which);
+	}
+}
+
+static void only_the_mirror_writes_files(void **state)
+{
+	/* socketpair, unlinkat, renameat, renameat2, utimensat */
+	static const int of_mirror[] = { 53, 263, 264, 316, 280 };
+
+	for (size_t i = 0; i < ARRAY_LEN(of_mirror); i++) {
+		struct seccomp_data data = { .nr = of_mirror[i],
+			                     .arch = architectures[0].arch,
+			                     .args = { AF_UNIX } };
+
+		assert_true(is_allowed(run_filter(architectures[0].set, FILTER_MIRROR, &data)));
+		assert_false(is_allowed(run_filter(architectures[0].set, FILTER_DIALER, &data)));
 	}
 }
 
@@ -450,6 +467,7 @@ static void every_filter_is_different(void **state)
 	seen[FILTER_SERVER] = filter_for_server();
 	seen[FILTER_PORTER] = filter_for_porter();
 	seen[FILTER_DIALER] = filter_for_dialer();
+	seen[FILTER_MIRROR] = filter_for_mirror();
 	for (unsigned i = 0; i < FILTER_COUNT; i++) {
 		assert_true(seen[i].len != 0 && seen[i].len % 8 == 0);
 		for (unsigned j = 0; j < i; j++)
@@ -471,6 +489,7 @@ int main(void)
 		TEST(server_filter_names_the_calling_process),
 		TEST(porter_may_start_an_agent_and_little_else),
 		TEST(dialer_may_resolve_and_connect),
+		TEST(only_the_mirror_writes_files),
 		TEST(every_filter_is_different),
 	};
 
