@@ -4,8 +4,8 @@
  * the agent listens on 127.0.0.1 and a port as long as there is a stream that was opened with
  * ACCEPT for this port, and gives each connection to the oldest of these streams that waits. While
  * none waits, connections stay in the kernel's queue. In both cases the stream sends LINKED, then
- * bytes flow in both directions; the agent does not look at them. DONE follows when both have ended.
- * struct link is embedded in struct stream and ends with it. */
+ * bytes flow in both directions; the agent does not look at them. DONE follows when both have
+ * ended. struct link is embedded in struct stream and ends with it. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,9 @@
 /* input.h - reads a descriptor and passes the bytes to a callback as they arrive.
  *
- * Each event reads at most INPUT_CHUNK bytes, so a fast peer cannot starve other descriptors. Pipes,
- * sockets and terminals work, and so do regular files and /dev/null, which epoll does not support.
- * The caller owns the descriptor, which must outlive the input; its flags are not changed.
+ * Each event reads at most INPUT_CHUNK bytes, so a fast peer cannot starve other descriptors.
+ * Pipes, sockets and terminals work, and so do regular files and /dev/null, which epoll does not
+ * support. The caller owns the descriptor, which must outlive the input; its flags are not
+ * changed.
  *
  *   input_new() -> bytes(), bytes() ... end() -> input_free() */
 #pragma once

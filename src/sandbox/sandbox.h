@@ -129,8 +129,8 @@ const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument,
  * ceiling. */
 enum net_mode sandbox_network_mode(const struct sandbox *sandbox);
 /* Allows further hosts for SANDBOX_ONCE_MS, until the sandbox is put to sleep at the latest, and
- * keeps that in memory only: hosts is in the format of sandbox_row.network_allow. The sandbox may be asleep: the
- * time begins now. ERR_UNSUPPORTED: another server has the sandbox awake. */
+ * keeps that in memory only: hosts is in the format of sandbox_row.network_allow. The sandbox may
+ * be asleep: the time begins now. ERR_UNSUPPORTED: another server has the sandbox awake. */
 enum { SANDBOX_ONCE_MS = 600 * 1000 };
 MUST_CHECK int sandbox_allow_once(struct sandbox *sandbox, const char *hosts, struct error *err);
 /* Lets one run of an installer reach the package indexes, and nothing else, whatever the policy of

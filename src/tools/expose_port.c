@@ -127,10 +127,10 @@ const struct mcp_tool tool_expose_port = {
 	.title = "Open a port of a sandbox",
 	.help = "Get a URL for a port that a program in the sandbox listens on.",
 	.more = "The program listens on 127.0.0.1 or on all addresses. The sandbox needs no "
-	        "network for this. The link is for the user's browser and ends after an hour; give it to "
-	        "the user as it is. Pages have an origin of their own and no cookies, and paths "
-	        "should be relative: the prefix of the URL is in the field X-Forwarded-Prefix of "
-	        "each request. WebSockets work.",
+	        "network for this. The link is for the user's browser and ends after an hour; "
+	        "give it to the user as it is. Pages have an origin of their own and no cookies, "
+	        "and paths should be relative: the prefix of the URL is in the field "
+	        "X-Forwarded-Prefix of each request. WebSockets work.",
 	.scope = MCP_SCOPE_RUN,
 	.params = params,
 	.args_size = sizeof(struct expose_args),

@@ -90,8 +90,8 @@ static json_t *make_choice(void)
 	return properties;
 }
 
-/* True: the user has agreed, for ten minutes (*is_once) or for as long as the sandbox exists. False:
- * *err says why not, or the call waits for the answer. */
+/* True: the user has agreed, for ten minutes (*is_once) or for as long as the sandbox exists.
+ * False: *err says why not, or the call waits for the answer. */
 static bool has_consent(struct mcp_call *call, const struct request_args *a, const char *id,
                         bool *is_waiting, bool *is_once, struct error *err)
 {

@@ -9,6 +9,8 @@ import { open, refused, structuredOf, toolsOf } from './lib/sandboxed.mjs';
 
 const seen = [];
 const web = createServer((request, response) => {
+  const target = new URL(request.url, 'http://x').searchParams.get('to');
+  if (target) return response.writeHead(302, { location: target }).end();
   let body = '';
   request.on('data', (chunk) => (body += chunk));
   request.on('end', () => {
@@ -158,6 +160,20 @@ print(data.count(b'HTTP/1.1'), b'/first' in data, b'/second' in data)
   assert.deepEqual(seen.slice(count).map(({ url }) => url), ['/first']);
   const { connections } = structuredOf(await tools.sandbox_info({ sandbox: 'kept' }));
   assert.match(connections.find(({ allowed }) => !allowed).reason, /second request/);
+});
+
+test('a redirection of an allowed host leads nowhere else, and programs without the proxy reach nothing', async () => {
+  structuredOf(await allow('redirected', host('web')));
+  const targets = [`http://${host('flood')}/`, 'http://169.254.169.254/latest/', 'http://localhost:22/', 'http://denied.allowed.example/'];
+  for (const target of targets) {
+    const { stdout } = await sh('redirected', `${curl} -L 'http://${host('web')}/?to=${target}'`);
+    assert.match(stdout, /is not allowed/, target);
+  }
+  const { connections } = structuredOf(await tools.sandbox_info({ sandbox: 'redirected' }));
+  for (const target of targets) assert.ok(connections.some(({ host: h, allowed }) => !allowed && h === new URL(target).host.replace(/^([^:]*)$/, '$1:80')), target);
+  const { stdout } = await sh('redirected', `env -u http_proxy -u HTTP_PROXY -u ALL_PROXY -u all_proxy curl -sS --max-time 5 http://${host('web')}/ 2>&1; python3 -c "import socket; socket.getaddrinfo('a.allowed.example', 80)" 2>&1 | tail -1`);
+  assert.match(stdout, /Failed to connect|Couldn't connect/);
+  assert.match(stdout, /gaierror/);
 });
 
 test('a wedged host blocks no other, and two hundred connections are made at once', async () => {

@@ -1,5 +1,5 @@
-/* option_words.h - the words that options with a choice accept, each list in the order of its enum. For the
- * table of options only. */
+/* option_words.h - the words that options with a choice accept, each list in the order of its
+ * enum. For the table of options only. */
 #pragma once
 #include <stddef.h>
 

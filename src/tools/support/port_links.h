@@ -1,9 +1,9 @@
 /* port_links.h - links with which a browser opens a port of a sandbox.
  *
  * A link is a random key that stands in the path of a URL. Whoever has the key reaches this one
- * port of this one sandbox until the link expires, and nothing else. A key in the path needs no cookie,
- * so no other page can use it, and relative URLs of the page keep it. Links are kept in memory, and
- * the oldest one makes room for a new one. */
+ * port of this one sandbox until the link expires, and nothing else. A key in the path needs no
+ * cookie, so no other page can use it, and relative URLs of the page keep it. Links are kept in
+ * memory, and the oldest one makes room for a new one. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
