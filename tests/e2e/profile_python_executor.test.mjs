@@ -64,6 +64,12 @@ open('left', 'w').close()`,
   assert.equal((await json.execute_python({ code: 'import os; print(os.listdir())' })).stdout, '[]\n');
 });
 
+test('calls at the same time share the environment that the first of them makes', async () => {
+  await json.reset_sandbox();
+  const outputs = await Promise.all(Array.from({ length: 6 }, async (_, i) => (await json.execute_python({ code: `print(${i})` })).stdout));
+  assert.deepEqual(outputs, ['0\n', '1\n', '2\n', '3\n', '4\n', '5\n']);
+});
+
 test('the tools and their defaults', async (t) => {
   const env = { BELLJAR_STATE_DIR: stateDir(t), BELLJAR_PROFILE: 'python-executor' };
   const session = await connectV1(t, { program: BELLJAR, env });

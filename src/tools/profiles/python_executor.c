@@ -16,9 +16,16 @@ enum { TIMEOUT_S = 60, TIMEOUT_MAX_S = 300, SETUP_MS = 60000 };
 
 #define ENVIRONMENT SPEC_HOME "/venv"
 #define PYTHON      ENVIRONMENT "/bin/python"
-/* Packages are installed in the user's scheme (tools/packages), which an environment sees only
- * together with the packages of the system. */
-#define MAKE_ENVIRONMENT "python3 -m venv --without-pip --system-site-packages " ENVIRONMENT
+
+/* Makes the environment. Packages are installed in the user's scheme (tools/packages), which an
+ * environment sees only together with the packages of the system. The lock is for calls at the same
+ * time: venv fails where another one is making the same directories. */
+static const char make_program[] =
+        "import fcntl, os, venv\n"
+        "lock = open('" SPEC_HOME "/.venv.lock', 'w')\n"
+        "fcntl.flock(lock, fcntl.LOCK_EX)\n"
+        "if not os.path.exists('" PYTHON "'):\n"
+        "    venv.main(['--without-pip', '--system-site-packages', '" ENVIRONMENT "'])\n";
 
 struct python_args {
 	struct view code;
@@ -74,10 +81,11 @@ static void on_python(struct file_work *file, const struct files_reply *reply)
 static void on_no_python(struct file_work *file, const struct error *why)
 {
 	(void)why;
-	profile_run(
-	        container_of(file, struct profile_work, file),
-	        &(struct process_options){ .command = MAKE_ENVIRONMENT, .deadline_ms = SETUP_MS },
-	        on_environment);
+	profile_run(container_of(file, struct profile_work, file),
+	            &(struct process_options){ .argv = (const char *const[]){ "python3", "-I", "-c",
+	                                                                      make_program, NULL },
+	                                       .deadline_ms = SETUP_MS },
+	            on_environment);
 }
 
 /* The environment is made at the first use, and again after a reset. */
