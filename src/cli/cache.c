@@ -16,7 +16,7 @@
 #include "cli/support/records.h"
 #include "egress/mirror/cache.h"
 #include "server/options/options.h"
-#include "server/runtime.h"
+#include "server/runtime/runtime.h"
 #include "json/json.h"
 
 /* The entries that a command is about, and what it has found. */

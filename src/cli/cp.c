@@ -18,7 +18,7 @@
 #include "sandbox/porter/porter.h"
 #include "sandbox/sandbox.h"
 #include "server/options/options.h"
-#include "server/runtime.h"
+#include "server/runtime/runtime.h"
 
 struct cp {
 	bool is_out, is_preview;

@@ -9,7 +9,7 @@
 #include "server/confine.h"
 #include "server/options/options.h"
 #include "server/owner.h"
-#include "server/runtime.h"
+#include "server/runtime/runtime.h"
 
 struct removal {
 	const struct verb_call *call;

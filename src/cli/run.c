@@ -22,7 +22,7 @@
 #include "sandbox/run/code_dir.h"
 #include "sandbox/sandbox.h"
 #include "server/options/options.h"
-#include "server/runtime.h"
+#include "server/runtime/runtime.h"
 
 enum { CODE_MAX = 5 * 1024 * 1024, CODE_PERM = 0644, NAME_MAX_LEN = 100, CHUNK = 64 * 1024 };
 

@@ -37,9 +37,9 @@
  * a bug. Start the agent's program (agent_image.h) as PID 1 of the sandbox.
  *
  * src/sandbox calls the operations (sandbox.c starts and kills, sandbox_update.c sets limits,
- * sandbox_end.c erases and releases, sweep.c lists and erases), and src/server/runtime.c creates
- * and frees the engine, all on the one thread of the loop. The order is: constructor, list, then
- * start, kill and erase in any order, free.
+ * sandbox_end.c erases and releases, sweep.c lists and erases), and src/server/runtime/runtime.c
+ * creates and frees the engine, all on the one thread of the loop. The order is: constructor, list,
+ * then start, kill and erase in any order, free.
  *
  * `channel` in the event `started` is a connected stream socket with close-on-exec; it may be
  * blocking or not. The agent has the other end as descriptor 3, or its standard input and output

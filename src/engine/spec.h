@@ -11,9 +11,10 @@
  * and a range. Then add a column `limit_NAME` by a new migration in
  * src/sandbox/registry/registry.c, two options in src/server/options/option_specs.c (a unit test
  * compares their ranges with the row), the share of the machine that is its ceiling in
- * src/server/ceilings.c and the machine's amount in src/server/machine.c, the argument and the JSON
- * field that tools show (src/tools/create_sandbox.c, src/tools/support/sandbox_json.c), and apply
- * it in each engine: src/engine/native/cgroup if a cgroup controller enforces it,
+ * src/server/runtime/ceilings.c and the machine's amount in src/server/runtime/machine.c, the
+ * argument and the JSON field that tools show (src/tools/create_sandbox.c,
+ * src/tools/support/sandbox_json.c), and apply it in each engine: src/engine/native/cgroup if a
+ * cgroup controller enforces it,
  * src/engine/native/spawner/child_setup.c if it is an rlimit, src/engine/native/root/mount_plan.c
  * if it is a file below /proc/sys, src/engine/native/usage if belljar has to measure. Where a
  * program that meets the limit should be told which one it was, src/sandbox/run/limit_check.c

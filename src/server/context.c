@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "egress/mirror/mirror.h"
 #include "server/doctor/doctor.h"
-#include "server/network.h"
-#include "server/runtime.h"
+#include "server/runtime/network.h"
+#include "server/runtime/runtime.h"
 
 enum { TIMEOUT_MAX_S = 86400 };
 

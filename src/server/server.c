@@ -20,7 +20,7 @@
 #include "server/options/options.h"
 #include "server/owner.h"
 #include "server/profile_mounts.h"
-#include "server/runtime.h"
+#include "server/runtime/runtime.h"
 #include "server/transports.h"
 #include "tools/catalogue.h"
 #include "tools/files/watch_files.h"

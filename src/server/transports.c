@@ -9,7 +9,7 @@
 #include "server/http/http_service.h"
 #include "server/options/options.h"
 #include "server/profile_mounts.h"
-#include "tools/run/wait_process.h"
+#include "tools/run/wait/wait_process.h"
 #include "transport/stdio.h"
 
 int transports_prepare(struct transports *transports, const struct options *options,

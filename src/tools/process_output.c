@@ -3,9 +3,9 @@
 #include "base/error.h"
 #include "sandbox/process/process.h"
 #include "tools/catalogue.h"
+#include "tools/run/answer/run_result.h"
 #include "tools/run/process_call.h"
-#include "tools/run/run_result.h"
-#include "tools/run/wait_text.h"
+#include "tools/run/wait/wait_text.h"
 #include "tools/support/work.h"
 
 struct output_args {

@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "sandbox/process/process.h"
 #include "tools/catalogue.h"
+#include "tools/run/answer/run_result.h"
 #include "tools/run/process_call.h"
-#include "tools/run/run_result.h"
 #include "tools/support/work.h"
 
 enum { WAIT_MS = 5000 }; /* more than a stopped process gets before it is killed */

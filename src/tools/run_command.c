@@ -4,9 +4,9 @@
 #include "base/error.h"
 #include "sandbox/process/process.h"
 #include "tools/catalogue.h"
+#include "tools/run/answer/run_result.h"
 #include "tools/run/process_work.h"
 #include "tools/run/run_params.h"
-#include "tools/run/run_result.h"
 #include "tools/support/work.h"
 
 /* All arguments together must fit into one EXEC message to the agent. */

@@ -18,7 +18,7 @@
 #include "sandbox/sandbox.h"
 #include "server/options/options.h"
 #include "server/owner.h"
-#include "server/runtime.h"
+#include "server/runtime/runtime.h"
 
 #include "measure.h"
 

@@ -14,7 +14,7 @@
 #include "base/text/utf8.h"
 #include "fuzz.h"
 #include "sandbox/process/process.h"
-#include "tools/run/run_text.h"
+#include "tools/run/answer/run_text.h"
 
 enum { GAP_MAX = 64 };
 

@@ -13,7 +13,7 @@
 #include "server/doctor/doctor.h"
 #include "server/options/options.h"
 #include "server/owner.h"
-#include "server/runtime.h"
+#include "server/runtime/runtime.h"
 
 enum {
 	GRACE_MS = 2000, /* for a program to exit after SIGTERM or SIGHUP */

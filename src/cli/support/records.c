@@ -12,7 +12,7 @@
 #include "sandbox/registry/registry.h"
 #include "server/confine.h"
 #include "server/owner.h"
-#include "server/runtime.h"
+#include "server/runtime/runtime.h"
 #include "store/store.h"
 
 int records_open(const struct options *options, struct store **ret, int *ret_servers,

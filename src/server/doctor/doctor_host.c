@@ -18,7 +18,7 @@
 #include "base/view.h"
 #include "server/doctor/internal.h"
 #include "server/options/options.h"
-#include "server/runtime.h"
+#include "server/runtime/runtime.h"
 
 /* --- the kernel --- */
 

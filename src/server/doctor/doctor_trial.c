@@ -16,11 +16,11 @@
 #include "sandbox/run/sandbox_run.h"
 #include "sandbox/sandbox.h"
 #include "server/confine.h"
-#include "server/delegation.h"
 #include "server/doctor/internal.h"
 #include "server/options/options.h"
 #include "server/owner.h"
-#include "server/runtime.h"
+#include "server/runtime/delegation.h"
+#include "server/runtime/runtime.h"
 
 /* The first start on a machine also makes the skeleton. */
 enum { TRIAL_DEADLINE_MS = 30000, RUN_DEADLINE_MS = 10000 };

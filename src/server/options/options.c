@@ -266,7 +266,8 @@ static bool reads_file(unsigned verb)
 }
 
 /* If a limit and its ceiling are both given, a ceiling below the limit is a mistake in one of the
- * two. A limit from the table is lowered to the ceiling when belljar starts (server/ceilings.c). */
+ * two. A limit from the table is lowered to the ceiling when belljar starts
+ * (server/runtime/ceilings.c). */
 static int check_ceilings(const struct options *options, struct error *err)
 {
 	char initial[OPTION_TEXT_SIZE], max[OPTION_TEXT_SIZE];

@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "mcp/param/param.h"
 #include "sandbox/process/process.h"
-#include "tools/run/wait_process.h"
+#include "tools/run/wait/wait_process.h"
 #include "json/json.h"
 
 struct error;

@@ -129,7 +129,8 @@ int module_help_start(struct module_help *help, const struct work *work,
 	help->ctx = ctx;
 	(void)snprintf(help->directory, sizeof help->directory, "%s", query->directory);
 	/* The capture keeps max_output / 2 bytes of the beginning and as many of the end (see
-	 * process_limits() in server/runtime.c). The program must print less than both together. */
+	 * process_limits() in server/runtime/runtime.c). The program must print less than both
+	 * together. */
 	(void)snprintf(room, sizeof room, "%zu", work->context->max_output / 2 * 2 - 1);
 	return run_step_start(&help->run, work, &options, on_end, help, err);
 }

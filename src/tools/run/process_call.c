@@ -15,11 +15,11 @@
 #include "sandbox/manager.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
-#include "tools/run/run_result.h"
-#include "tools/run/run_text.h"
-#include "tools/run/wait_port.h"
-#include "tools/run/wait_process.h"
-#include "tools/run/wait_text.h"
+#include "tools/run/answer/run_result.h"
+#include "tools/run/answer/run_text.h"
+#include "tools/run/wait/wait_port.h"
+#include "tools/run/wait/wait_process.h"
+#include "tools/run/wait/wait_text.h"
 #include "tools/support/work.h"
 
 /* Bytes of an answer for everything besides output, and the fewest bytes of output in it. */

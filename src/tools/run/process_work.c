@@ -9,10 +9,10 @@
 #include "tools/files/changed_files.h"
 #include "tools/files/file_work.h"
 #include "tools/packages/auto_install.h"
-#include "tools/run/pictures.h"
-#include "tools/run/run_result.h"
+#include "tools/run/answer/pictures.h"
+#include "tools/run/answer/run_result.h"
 #include "tools/run/save_output.h"
-#include "tools/run/wait_process.h"
+#include "tools/run/wait/wait_process.h"
 #include "tools/support/work.h"
 
 /* A call with `background` waits for this long before it answers, to report a program that fails at

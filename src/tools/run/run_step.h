@@ -8,7 +8,7 @@
 #pragma once
 #include "base/attr.h"
 #include "sandbox/process/process.h"
-#include "tools/run/wait_process.h"
+#include "tools/run/wait/wait_process.h"
 
 struct error;
 struct work;

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "sandbox/channel/files.h"
 #include "sandbox/sandbox.h"
-#include "tools/run/run_result.h"
+#include "tools/run/answer/run_result.h"
 
 enum { FILE_PERM = 0644 };
 

@@ -13,7 +13,7 @@
 #include "sandbox/sandbox.h"
 #include "server/options/options.h"
 #include "server/owner.h"
-#include "server/runtime.h"
+#include "server/runtime/runtime.h"
 #include "unit/scratch.h"
 
 /* RIG_MS is long, because the machine may be busy; a test that passes does not wait for it. */

@@ -1,0 +1,471 @@
+/* runtime_prepare.c - the first part of a runtime: the state directory, this server's lock file,
+ * the shared directories, the spawner.
+ *
+ *   state/            belongs to root, or to the user who starts belljar
+ *     db/             belljar.db; as root it belongs to confine_id(), the server's later user id
+ *     cache/          packages of the indexes, written by the mirror; same owner
+ *     servers/        a lock file and a socket for each server; same owner
+ *     sandboxes/      belongs to the spawner, as do ids/ and skeleton/ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "egress/mirror/mirror.h"
+#include "engine/native/cdi/cdi.h"
+#include "engine/native/root/root.h"
+#include "engine/native/spawner/spawner.h"
+#include "sandbox/registry/instances.h"
+#include "server/confine.h"
+#include "server/options/options.h"
+#include "server/runtime/delegation.h"
+#include "server/runtime/machine.h"
+#include "server/runtime/runtime.h"
+#include "server/runtime/runtime_docker.h"
+#include "server/runtime/runtime_prepare.h"
+
+enum { FILES_LEAST = 128 };
+
+static int find_default_state_dir(char out[PATH_MAX], struct error *err)
+{
+	const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	int n;
+
+	if (geteuid() == 0)
+		n = snprintf(out, PATH_MAX, "/var/lib/belljar");
+	else if (base != NULL && base[0] == '/')
+		n = snprintf(out, PATH_MAX, "%s/belljar", base);
+	else if (home != NULL && home[0] == '/')
+		n = snprintf(out, PATH_MAX, "%s/.local/state/belljar", home);
+	else
+		return error_set(err, ERR_INVALID,
+		                 "no directory for sandboxes: set HOME, or use --state-dir DIR");
+	return n < PATH_MAX ? 0
+	                    : error_set(err, ERR_LIMIT,
+	                                "the state directory's path is too long: choose another "
+	                                "with --state-dir DIR");
+}
+
+int runtime_find_state_dir(const struct options *options, char out[PATH_MAX], struct error *err)
+{
+	const char *given = options->state_dir;
+	char here[PATH_MAX] = "";
+	int n;
+
+	if (given == NULL)
+		return find_default_state_dir(out, err);
+	if (given[0] == '~' && (given[1] == '/' || given[1] == '\0'))
+		return error_set(err, ERR_INVALID,
+		                 "--state-dir '%s': the home directory is not known: set HOME, or "
+		                 "give the whole path",
+		                 given);
+	if (given[0] != '/' && getcwd(here, sizeof here) == NULL)
+		return error_sys(err, "--state-dir '%s': the current directory", given);
+	n = snprintf(out, PATH_MAX, "%s%s%s", here, given[0] != '/' ? "/" : "", given);
+	return n < PATH_MAX ? 0
+	                    : error_set(err, ERR_LIMIT,
+	                                "the state directory's path is too long: choose another "
+	                                "with --state-dir DIR");
+}
+
+static int make_path(char *path, mode_t mode, struct error *err)
+{
+	for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+		*slash = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST) {
+			(void)error_sys(err, "make '%s'", path);
+			*slash = '/';
+			return -1;
+		}
+		*slash = '/';
+	}
+	if (mkdir(path, mode) < 0 && errno != EEXIST)
+		return error_sys(err, "make '%s'", path);
+	return 0;
+}
+
+/* Other users must not be able to replace anything in the state directory: the spawner trusts what
+ * it finds there. */
+static int check_state(const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return error_sys(err, "'%s'", path);
+	if (!S_ISDIR(st.st_mode))
+		return error_set(err, ERR_INVALID, "'%s' is not a directory", path);
+	if (st.st_uid != geteuid())
+		return error_set(err, ERR_INVALID,
+		                 "'%s' belongs to user %u: use --state-dir with a directory of "
+		                 "your own",
+		                 path, st.st_uid);
+	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return error_set(err, ERR_INVALID,
+		                 "other users may write to '%s': run chmod go-w on it", path);
+	/* The server changes its user id later and must still get to db/ and servers/. A directory
+	 * that belljar creates has this mode already. */
+	if (geteuid() == 0 && (st.st_mode & S_IXOTH) == 0 && chmod(path, 0711) < 0)
+		return error_sys(err, "chmod 711 '%s'", path);
+	return 0;
+}
+
+/* The server changes its user id later, so it needs search permission on all directories above. */
+static int check_parents(const char *path, struct error *err)
+{
+	char above[PATH_MAX];
+	struct stat st;
+
+	(void)snprintf(above, sizeof above, "%s", path);
+	for (char *slash = strrchr(above, '/'); slash != NULL && slash != above;
+	     slash = strrchr(above, '/')) {
+		*slash = '\0';
+		if (stat(above, &st) < 0 || (st.st_mode & S_IXOTH) == 0)
+			return error_set(
+			        err, ERR_INVALID,
+			        "'%s' is below '%s', which other users may not enter: as root, "
+			        "belljar serves as another user; choose another directory",
+			        path, above);
+	}
+	return 0;
+}
+
+static int prepare_state_dir(const struct options *options, struct runtime_base *base,
+                             struct error *err)
+{
+	char path[PATH_MAX];
+
+	if (runtime_find_state_dir(options, path, err) < 0)
+		return -1;
+	if (make_path(path, geteuid() == 0 ? 0711 : 0700, err) < 0)
+		return -1;
+	if (realpath(path, base->state) == NULL)
+		return error_sys(err, "'%s'", path);
+	if (confine_choose_id(base->state, &base->taken, err) < 0)
+		return -1;
+	if (geteuid() == 0 && confine_id() != 0 && check_parents(base->state, err) < 0)
+		return -1;
+	return check_state(base->state, err);
+}
+
+/* Creates a directory that belongs to the server's later user id. Returns its descriptor. */
+static int make_server_dir(const char *state, const char *name, struct error *err)
+{
+	char path[PATH_MAX + 16];
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%s/%s", state, name);
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return error_sys(err, "make '%s'", path);
+	if (geteuid() == 0 && chown(path, confine_id(), confine_id()) < 0)
+		return error_sys(err, "chown '%s'", path);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 ? fd : error_sys(err, "'%s'", path);
+}
+
+static bool has_sandboxes(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	bool found = false;
+
+	while (!found && dir != NULL && (entry = readdir(dir)) != NULL)
+		found = spec_is_id(entry->d_name);
+	if (dir != NULL)
+		(void)closedir(dir);
+	return found;
+}
+
+bool runtime_has_database(const struct runtime_base *base)
+{
+	struct stat st;
+
+	return stat(base->database, &st) == 0 && st.st_size != 0;
+}
+
+/* The sweep removes every sandbox without a row, so a lost database would remove them all: refuse
+ * to start instead. The database is looked for after the sandboxes, because another server may be
+ * starting right now, and a server creates the database before its first sandbox. */
+static int check_database(const struct runtime_base *base, struct error *err)
+{
+	char sandboxes[PATH_MAX + 16];
+
+	(void)snprintf(sandboxes, sizeof sandboxes, "%s/sandboxes", base->state);
+	if (!has_sandboxes(sandboxes) || runtime_has_database(base))
+		return 0;
+	return error_set(err, ERR_INVALID,
+	                 "there are sandboxes in '%s', but the database that knows them is gone: "
+	                 "put '%s' back; or move the sandboxes away, and start without them",
+	                 sandboxes, base->database);
+}
+
+/* Opens db/ and servers/, and takes a name among the servers that share them. */
+static int join_servers(struct runtime_base *base, struct error *err)
+{
+	AUTO_FD int db = make_server_dir(base->state, "db", err);
+
+	if (db < 0)
+		return -1;
+	base->servers = make_server_dir(base->state, "servers", err);
+	if (base->servers < 0)
+		return -1;
+	if (snprintf(base->database, sizeof base->database, "%s/db/belljar.db", base->state) >=
+	    (int)sizeof base->database)
+		return error_set(err, ERR_LIMIT, "the state directory's path is too long");
+	if (check_database(base, err) < 0)
+		return -1;
+	base->lock = instance_add(base->servers, base->instance, err);
+	return base->lock < 0 ? -1 : 0;
+}
+
+/* The mirror of packages is there if sandboxes may use an index at all. */
+static int start_mirror(const struct options *options, struct runtime_base *base, struct error *err)
+{
+	char dir[PATH_MAX + 16];
+	AUTO_FD int fd = -1;
+	const struct mirror_config config = {
+		.ceiling = &base->network->ceiling,
+		.dir = dir,
+		.max_bytes = options->package_cache,
+		.pip_index = network_pip_index(base->network),
+		.npm_registry = network_npm_registry(base->network),
+		.id = geteuid() == 0 ? confine_id() : 0,
+	};
+
+	if (base->dialer.pid == 0 || options->package_cache == 0)
+		return 0;
+	fd = make_server_dir(base->state, "cache", err);
+	if (fd < 0)
+		return -1;
+	(void)snprintf(dir, sizeof dir, "%s/cache", base->state);
+	return mirror_start(&config, &base->mirror, err);
+}
+
+/* --- shared directories --- */
+
+static int add_shared_dir(struct runtime_base *base, char **sources, const char *source,
+                          const char *target, struct error *err)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (base->target_count == RUNTIME_MOUNTS_MAX)
+		return error_set(err, ERR_LIMIT, "mounts: at most %d directories can be shared",
+		                 RUNTIME_MOUNTS_MAX);
+	if (realpath(source, path) == NULL || stat(path, &st) < 0)
+		return error_sys(err, "mounts: '%s'", source);
+	if (!S_ISDIR(st.st_mode))
+		return error_set(err, ERR_INVALID, "mounts: '%s' is not a directory", source);
+	sources[base->target_count] = mem_dup(path);
+	base->targets[base->target_count++] = mem_dup(target);
+	return 0;
+}
+
+/* "SOURCE:TARGET,SOURCE:TARGET" */
+static int add_listed_dirs(struct runtime_base *base, char **sources, const char *list,
+                           struct error *err)
+{
+	AUTO_FREE char *copy = mem_dup(list);
+	char *save = NULL;
+
+	for (char *pair = strtok_r(copy, ",", &save); pair != NULL;
+	     pair = strtok_r(NULL, ",", &save)) {
+		char *target = strrchr(pair, ':');
+
+		if (target == NULL || pair[0] != '/' || target[1] != '/')
+			return error_set(err, ERR_INVALID,
+			                 "mounts: '%s' is not SOURCE:TARGET with absolute paths",
+			                 pair);
+		*target++ = '\0';
+		if (add_shared_dir(base, sources, pair, target, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int add_shared_dirs(const struct options *options, struct runtime_base *base, char **sources,
+                           struct error *err)
+{
+	if (options->tools_dir != NULL &&
+	    add_shared_dir(base, sources, options->tools_dir, "/tools", err) < 0)
+		return -1;
+	if (options->skills_dir != NULL &&
+	    add_shared_dir(base, sources, options->skills_dir, "/skills", err) < 0)
+		return -1;
+	return options->mounts != NULL ? add_listed_dirs(base, sources, options->mounts, err) : 0;
+}
+
+/* --- the spawner --- */
+
+bool runtime_is_alive(void *ctx, const char *instance)
+{
+	const struct runtime_base *base = ctx;
+
+	return strcmp(instance, base->instance) == 0 || instance_is_alive(base->servers, instance);
+}
+
+int runtime_connect_server(void *ctx, const char *instance, struct error *err)
+{
+	const struct runtime_base *base = ctx;
+
+	return instance_connect(base->servers, instance, err);
+}
+
+static int start_spawner(const struct options *options, struct runtime_base *base,
+                         char *const *sources, struct error *err)
+{
+	char claims[PATH_MAX + 8];
+	struct error ignored;
+	struct spawner_options spawner = {
+		.state = base->state,
+		.claims = claims,
+		.instance = base->instance,
+		.mounts = (const char *const *)sources,
+		.mount_count = base->target_count,
+		.ids = { .single_id = options->one_id,
+		         .server = geteuid() == 0 ? confine_id() : 0,
+		         .taken = &base->taken },
+		.no_cgroups = options->no_cgroups,
+		.no_quota = options->no_quota,
+		.gpus = base->gpus,
+		.ceilings = base->ceilings.max,
+		.gpus_max = base->gpus_max,
+		.memory_together = base->ceilings.memory_together,
+		.memory_sum = base->ceilings.owner_memory_without_cgroup,
+		.instance_lock = base->lock,
+		.instances = base->servers,
+		.is_alive = runtime_is_alive,
+		.connect = runtime_connect_server,
+		.ctx = base,
+	};
+
+	/* All servers of a user must claim ids in one directory, whatever their state directories
+	 * are: two sandboxes with the same ids could signal each other's processes. A user without
+	 * a home directory has only this state directory. */
+	if (find_default_state_dir(claims, &ignored) < 0)
+		(void)snprintf(claims, sizeof claims, "%s", base->state);
+	/* A failure is ignored: with a single id nothing is claimed, and otherwise the spawner
+	 * reports the missing directory. */
+	(void)!make_path(claims, geteuid() == 0 ? 0711 : 0700, &ignored);
+	(void)snprintf(claims + strlen(claims), 8, "/ids");
+	return spawner_start(&spawner, &base->spawner, &base->socket, err);
+}
+
+/* After a failure: the spawner or the broker exits when its socket is closed. */
+static void stop_spawner(struct runtime_base *base)
+{
+	cleanup_fd(&base->listener);
+	cleanup_fd(&base->socket);
+	if (base->spawner > 0)
+		(void)waitpid(base->spawner, NULL, 0);
+}
+
+/* Only servers share their sandboxes: a command would end its sandbox, with the programs of other
+ * processes in it, when its own program exits. A server without the socket still serves its own
+ * client. */
+static void listen_for_guests(struct runtime_base *base)
+{
+	struct error err;
+
+	base->listener = instance_listen(base->servers, base->instance, &err);
+	if (base->listener < 0)
+		log_warning("commands in a terminal cannot use the sandboxes of this server: %s",
+		            err.msg);
+}
+
+/* Server and spawner have about seven descriptors open for each sandbox that is awake. */
+static int raise_file_limit(struct error *err)
+{
+	rlim_t limit = fd_raise_limit();
+
+	if (limit >= FILES_LEAST)
+		return 0;
+	return error_set(err, ERR_LIMIT,
+	                 "the limit of open files is %llu, and belljar needs at least %d: raise it "
+	                 "with ulimit -n or LimitNOFILE=",
+	                 (unsigned long long)limit, FILES_LEAST);
+}
+
+/* The spawner lowers the limit of every sandbox in the same way. The default is lowered here too,
+ * so that tools and commands show the limit that programs will have. */
+static void fit_open_files(struct spec_limits *limits)
+{
+	AUTO_FD int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct kernel_shares shares;
+	struct error err;
+
+	kernel_shares_read(proc, &shares);
+	if (kernel_shares_fit(&shares, limits, &err) < 0)
+		log_debug("%s", err.msg); /* the spawner reports it to the creator of the sandbox */
+}
+
+int runtime_prepare(const struct options *options, struct runtime_base *ret, struct error *err)
+{
+	char *sources[RUNTIME_MOUNTS_MAX] = { NULL };
+	struct spec_limits machine;
+	int r;
+
+	*ret = (struct runtime_base){ .servers = -1,
+		                      .lock = -1,
+		                      .socket = -1,
+		                      .listener = -1,
+		                      .user = geteuid(),
+		                      .dialer.socket = -1,
+		                      .mirror.socket = -1 };
+	if (raise_file_limit(err) < 0)
+		return -1;
+	ret->engine = runtime_choose_engine(options);
+	if (!options->no_cgroups && ret->engine == ENGINE_NATIVE)
+		(void)delegation_request(NULL);
+	if (prepare_state_dir(options, ret, err) < 0 || join_servers(ret, err) < 0) {
+		ids_taken_done(&ret->taken);
+		if (ret->servers >= 0)
+			(void)close(ret->servers);
+		return error_wrap(err, "state directory");
+	}
+	machine_read(ret->state, &machine);
+	ceilings_find(options, &machine, &ret->ceilings);
+	fit_open_files(&ret->ceilings.initial);
+	r = add_shared_dirs(options, ret, sources, err);
+	if (r == 0)
+		r = runtime_read_gpus(options, ret, err);
+	if (r == 0)
+		r = runtime_find_gpus_max(options, ret, err);
+	if (r == 0)
+		r = runtime_start_dialer(options, ret, err);
+	if (r == 0)
+		r = start_mirror(options, ret, err);
+	if (r == 0)
+		r = (ret->engine == ENGINE_DOCKER ? runtime_start_broker
+		                                  : start_spawner)(options, ret, sources, err);
+	if (r == 0 && options->verb == FOR_SERVE)
+		listen_for_guests(ret);
+	/* The dialer confines itself while the spawner is started, which takes longer. */
+	if (r == 0)
+		r = dialer_wait(&ret->dialer, err);
+	for (size_t i = 0; i < ret->target_count; i++)
+		free(sources[i]);
+	ids_taken_done(&ret->taken); /* the spawner has a copy */
+	if (r < 0) {
+		ret->gpus = cdi_free(ret->gpus);
+		dialer_stop(&ret->dialer);
+		dialer_stop(&ret->mirror);
+		free(ret->network);
+		stop_spawner(ret);
+		instance_remove(ret->servers, ret->instance);
+		(void)close(ret->lock);
+		(void)close(ret->servers);
+	} else if (options->require != NULL)
+		ret->require = mem_dup(options->require);
+	return r;
+}
