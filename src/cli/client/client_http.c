@@ -382,7 +382,7 @@ int client_http_more(struct client_http *http, struct error *err)
 		resume_main(http);
 	(void)curl_library.multi_perform(http->multi, &count);
 	while ((message = curl_library.multi_info_read(http->multi, &count)) != NULL)
-		if (message->msg == CURLMSG_DONE)
+		if (message->msg == CURLMSG_DONE && http->main != NULL)
 			return finish_main(http, message->data.result, err);
 	(void)curl_library.multi_poll(http->multi, NULL, 0, POLL_MS, &count);
 	return 0;

@@ -70,9 +70,10 @@ static void answer_call(struct process_work *run)
 		result.process = process_id(run->process);
 		result.next = result.out_bytes + result.error_bytes;
 		if (wait_process_has_ended_all() && !process_is_over(run->process))
-			result.remark = "the server is being stopped and ends this process: what it "
-			                "would print from now on is lost, files that it has written "
-			                "stay; run it again when the server is back";
+			result.remark =
+			        "the server is being stopped and ends this process: what it "
+			        "would print from now on is lost, files that it has written "
+			        "stay; run it again when the server is back";
 	}
 	run_result_make(&result, &run->fit, run->pictures.blocks, &content, &structured);
 	/* Many clients show only the structured content of an answer that has both, so an answer
