@@ -1,7 +1,7 @@
 /* curl_library.h - libcurl, loaded when it is needed.
  *
  * libcurl brings some thirty libraries, which would double the time that belljar takes to start.
- * Only two parts of belljar use it: the broker of the docker engine, and `belljar client --http`. */
+ * Two parts of belljar use it: the broker of the docker engine, and `belljar client --http`. */
 #pragma once
 #define CURL_DISABLE_TYPECHECK /* its macros call the functions by their own names */
 #include <curl/curl.h>

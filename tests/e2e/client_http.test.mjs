@@ -83,8 +83,9 @@ test('a response that is cut is resumed', async (t) => {
         setTimeout(() => response.destroy(), 50);
       } else if (request.method === 'GET') {
         resumed.push(request.headers['last-event-id']);
-        // The first attempt is cut, too.
+        // The first attempt is cut, too, and at the second the server has not noticed that.
         if (resumed.length === 1) response.destroy();
+        else if (resumed.length === 2) response.writeHead(409, { 'content-type': 'application/json' }).end('{}');
         else begin().end(message(2, { tools: [{ name: 'late', description: 'arrived' }] }));
       } else response.writeHead(request.method === 'DELETE' ? 200 : 202).end();
     });
@@ -94,7 +95,7 @@ test('a response that is cut is resumed', async (t) => {
   t.after(() => server.close());
   const { stdout, stderr } = await client(['--http', `http://127.0.0.1:${server.address().port}/mcp`, 'tools']);
   assert.match(stdout, /^late +arrived/, stderr);
-  assert.deepEqual(resumed, ['9-1', '9-1']);
+  assert.deepEqual(resumed, ['9-1', '9-1', '9-1']);
 });
 
 test('tokens and TLS', async (t) => {

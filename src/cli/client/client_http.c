@@ -18,7 +18,7 @@ enum {
 	CONNECT_MS = 10000,
 	CLOSE_MS = 2000,
 	POLL_MS = 100,
-	RESUMES_MAX = 10,        /* of one request, without any byte between them */
+	RESUMES_MAX = 30,        /* of one request, without any byte between them */
 	REFUSAL_MAX = 64 * 1024, /* bytes of the body of a refusal */
 	MESSAGE_MAX = 64 * 1024 * 1024,
 	SESSION_MAX = 255,
@@ -171,7 +171,8 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
 		exchange->body = classify_body(exchange->easy);
 	if (exchange != http->main && exchange->body != BODY_REFUSAL)
 		return piece.len; /* only the request has a message as its response */
-	http->resumes = 0;
+	if (exchange->body != BODY_REFUSAL)
+		http->resumes = 0;
 	if (exchange->body == BODY_JSON)
 		r = add_json(http->in, piece, &exchange->why);
 	else if (exchange->body == BODY_EVENTS)
@@ -352,13 +353,22 @@ static void resume_main(struct client_http *http)
 	start_main(http, exchange, "GET");
 }
 
-/* The response has ended. Without its last event the caller waits for more, and it is resumed; so
- * is a response whose resuming has failed before any byte of it came. */
+/* Whether the rest of the response may still come. A server that has not noticed the cut answers an
+ * attempt to resume with 409. */
+static bool is_cut(const struct exchange *exchange, CURLcode result)
+{
+	long status = 0;
+
+	(void)curl_library.easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
+	return exchange->body == BODY_EVENTS || status == 409 ||
+	       (exchange->body == BODY_UNKNOWN && result != CURLE_OK);
+}
+
+/* The response has ended. Without its last event the caller waits for more, and it is resumed. */
 static int finish_main(struct client_http *http, CURLcode result, struct error *err)
 {
 	enum body body = http->main->body;
-	bool is_cut = body == BODY_EVENTS || (body == BODY_UNKNOWN && result != CURLE_OK);
-	bool can_resume = is_cut && http->events.last_id[0] != '\0' &&
+	bool can_resume = http->events.last_id[0] != '\0' && is_cut(http->main, result) &&
 	                  http->resumes++ < RESUMES_MAX && http->main->why.msg[0] == '\0';
 	int r = can_resume ? 0 : check_exchange(http->main, result, err);
 
@@ -382,7 +392,7 @@ int client_http_more(struct client_http *http, struct error *err)
 		resume_main(http);
 	(void)curl_library.multi_perform(http->multi, &count);
 	while ((message = curl_library.multi_info_read(http->multi, &count)) != NULL)
-		if (message->msg == CURLMSG_DONE)
+		if (message->msg == CURLMSG_DONE && http->main != NULL)
 			return finish_main(http, message->data.result, err);
 	(void)curl_library.multi_poll(http->multi, NULL, 0, POLL_MS, &count);
 	return 0;
