@@ -1,16 +1,15 @@
 /* dialer_serve.c - the dialer's process: confines itself, then forks a child for each request. */
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <netdb.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/message.h"
 #include "base/rights/caps.h"
 #include "base/rights/landlock.h"
 #include "egress/dialer.h"
@@ -25,45 +24,7 @@ static unsigned child_seconds(const struct net_limits *limits)
 	return (unsigned)((limits->dial_ms != 0 ? limits->dial_ms : DIAL_TIMEOUT_MS) / 1000 + 1);
 }
 
-bool dialer_send(int socket, const struct dialer_reply *reply, int fd)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { .bytes = { 0 } };
-	struct dialer_reply copy = *reply;
-	struct iovec part = { &copy, sizeof copy };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-	ssize_t n;
-
-	if (fd >= 0) {
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		control.align.cmsg_len = CMSG_LEN(sizeof fd);
-		memcpy(CMSG_DATA(&control.align), &fd, sizeof fd);
-		message.msg_control = &control;
-		message.msg_controllen = sizeof control;
-	}
-	do
-		n = sendmsg(socket, &message, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	return n >= 0;
-}
-
 /* --- requests --- */
-
-/* True if the server has sent exactly one struct and no descriptor. */
-static bool receive_request(int socket, struct dialer_request *ret)
-{
-	struct iovec part = { ret, sizeof *ret };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-	ssize_t n;
-
-	do
-		n = recvmsg(socket, &message, MSG_TRUNC);
-	while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof *ret && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
-}
 
 /* Without a child of its own the request is answered here. */
 static void refuse_request(int socket, const struct dialer_request *request, bool is_refused,
@@ -73,7 +34,7 @@ static void refuse_request(int socket, const struct dialer_request *request, boo
 		.id = request->id, .failed = true, .is_refused = is_refused, .err = *why
 	};
 
-	(void)dialer_send(socket, &reply, -1);
+	(void)message_send(socket, &reply, sizeof reply, -1);
 }
 
 static NORETURN void run_child(const struct dialer_config *config, const struct upstream *upstream,
@@ -87,7 +48,7 @@ static NORETURN void run_child(const struct dialer_config *config, const struct 
 	        &config->ceiling->limits)); /* getaddrinfo() has no time-out of its own */
 	fd = dialer_connect(config->ceiling, upstream, host, request, &reply);
 	reply.failed = fd < 0;
-	(void)dialer_send(socket, &reply, fd);
+	(void)message_send(socket, &reply, sizeof reply, fd);
 	_exit(0);
 }
 
@@ -230,9 +191,9 @@ void dialer_serve(const struct dialer_config *config, const struct upstream *ups
 	static struct dialer_reply reply;
 
 	reply.failed = prepare_process(config, socket, &reply.err) < 0;
-	if (!dialer_send(socket, &reply, -1) || reply.failed)
+	if (!message_send(socket, &reply, sizeof reply, -1) || reply.failed)
 		_exit(1);
-	while (receive_request(socket, &request)) {
+	while (message_receive(socket, &request, sizeof request)) {
 		handle_request(config, upstream, &request, socket);
 		reap_children(false);
 	}

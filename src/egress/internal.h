@@ -56,7 +56,6 @@ const struct upstream_proxy *upstream_find(const struct upstream *upstream,
 
 NORETURN void dialer_serve(const struct dialer_config *config, const struct upstream *upstream,
                            int socket);
-bool dialer_send(int socket, const struct dialer_reply *reply, int fd);
 
 /* --- dialer_child.c --- */
 

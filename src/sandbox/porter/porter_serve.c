@@ -4,58 +4,19 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/message.h"
 #include "engine/agent_image.h"
 #include "sandbox/porter/internal.h"
 
 enum { EXIT_SECONDS = 3 };
 
 /* --- requests ---------------------------------------------------------------------- */
-
-/* False: the server has closed its end. */
-static bool send_reply(int socket, struct porter_reply *reply, int fd)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { .bytes = { 0 } };
-	struct iovec part = { reply, sizeof *reply };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-	ssize_t n;
-
-	if (fd >= 0) {
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		control.align.cmsg_len = CMSG_LEN(sizeof fd);
-		memcpy(CMSG_DATA(&control.align), &fd, sizeof fd);
-		message.msg_control = &control;
-		message.msg_controllen = sizeof control;
-	}
-	do
-		n = sendmsg(socket, &message, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	return n >= 0;
-}
-
-/* True if the server has sent exactly one struct and no descriptor. Without a buffer for control
- * messages the kernel closes descriptors that were sent along, and sets MSG_CTRUNC. */
-static bool receive_request(int socket, struct porter_request *ret)
-{
-	struct iovec part = { ret, sizeof *ret };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-	ssize_t n;
-
-	do
-		n = recvmsg(socket, &message, MSG_TRUNC);
-	while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof *ret && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
-}
 
 static bool is_zero_from(const char path[HOST_PATH_SIZE], size_t at)
 {
@@ -157,14 +118,15 @@ void porter_serve(struct porter_slots *slots, int socket)
 	struct porter_image image;
 
 	reply.failed = prepare_process(slots, socket, &image, &reply.err) < 0;
-	if (!send_reply(socket, &reply, -1) || reply.failed)
+	if (!message_send(socket, &reply, sizeof reply, -1) || reply.failed)
 		_exit(1);
-	while (receive_request(socket, &request) && is_valid_request(slots, &request)) {
+	while (message_receive(socket, &request, sizeof request) &&
+	       is_valid_request(slots, &request)) {
 		AUTO_FD int fd = -1;
 
 		reply = (struct porter_reply){ 0 };
 		fd = handle_request(slots, &request, &image, &reply);
-		if (!send_reply(socket, &reply, fd))
+		if (!message_send(socket, &reply, sizeof reply, fd))
 			break;
 	}
 	exit_after_agents();

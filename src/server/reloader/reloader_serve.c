@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/message.h"
 #include "base/rights/caps.h"
 #include "base/rights/landlock.h"
 #include "engine/filter/filter.h"
@@ -57,33 +58,6 @@ static struct version read_version(const char *path)
 	return version;
 }
 
-/* False: the server has closed its end. */
-static bool send_message(int socket, const void *bytes, size_t len, int fd)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { .bytes = { 0 } };
-	char copy[sizeof(struct reloader_hello)];
-	struct iovec part = { copy, len };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-	ssize_t n;
-
-	memcpy(copy, bytes, len);
-	if (fd >= 0) {
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		control.align.cmsg_len = CMSG_LEN(sizeof fd);
-		memcpy(CMSG_DATA(&control.align), &fd, sizeof fd);
-		message.msg_control = &control;
-		message.msg_controllen = sizeof control;
-	}
-	do
-		n = sendmsg(socket, &message, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	return n >= 0;
-}
-
 /* O_NONBLOCK: a FIFO in place of the file must not stop the reloader. */
 static bool report_file(const struct process *process, size_t index)
 {
@@ -91,7 +65,7 @@ static bool report_file(const struct process *process, size_t index)
 	                      O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct reloader_message message = { (uint32_t)index, fd < 0 ? errno : 0 };
 
-	return send_message(process->socket, &message, sizeof message, fd);
+	return message_send(process->socket, &message, sizeof message, fd);
 }
 
 /* The version is read before the file is opened: a change in between is found by the next check,
@@ -221,7 +195,7 @@ void reloader_serve(const char *const *paths, size_t count, int socket)
 	for (size_t i = 0; i < count; i++)
 		process.files[i].path = paths[i];
 	hello.failed = prepare_process(&process, &hello.err) < 0;
-	if (!send_message(socket, &hello, sizeof hello, -1) || hello.failed)
+	if (!message_send(socket, &hello, sizeof hello, -1) || hello.failed)
 		_exit(1);
 	do {
 		/* poll() passes over a descriptor of -1: no inotify. */

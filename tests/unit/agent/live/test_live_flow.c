@@ -151,7 +151,7 @@ static void output_that_waited_for_credit_is_delivered(void **state)
 	live_begin(&live);
 	s = live_start_run(&live, LIVE_RUN(.holds_back = true, .counts_only = true), "sh", "-c",
 	                   "head -c 200000 /dev/zero; head -c 100000 /dev/zero >&2");
-	LIVE_UNTIL(&live, s->has_exited, LIVE_MS);
+	LIVE_UNTIL(&live, s->has_exited && s->bytes[WIRE_OUT] == 65536, LIVE_MS);
 	live_run_ms(&live, 300);
 	assert_false(s->is_over);
 	assert_int_equal(s->bytes[WIRE_OUT], 65536);

@@ -176,17 +176,16 @@ static void terminal_held_open_by_another_run_delays_nothing(void **state)
 
 static void signal_reaches_detached_descendants(void **state)
 {
-	static const char script[] =
-	        "setsid sh -c 'trap \"echo far >&2; exit\" TERM; echo up; "
-	        "while :; do sleep 0.02; done' & "
-	        "trap 'sleep 0.3; echo main; exit 3' TERM; while :; do sleep 0.02; done";
+	static const char script[] = "trap 'sleep 0.3; echo main; exit 3' TERM; "
+	                             "setsid sh -c 'trap \"echo far >&2; exit\" TERM; echo up; "
+	                             "while :; do sleep 0.02; done' & "
+	                             "while :; do sleep 0.02; done";
 	struct live_stream *s;
 	struct live live;
 
 	live_begin(&live);
 	s = live_start_run(&live, LIVE_RUN(0), "sh", "-c", script);
 	live_until_bytes(s, WIRE_OUT, 3);
-	live_run_ms(&live, 50);
 	live_signal(s, SIGTERM);
 	CHECK_GOT(live_exited(s), WIRE_OUT, "up\nmain\n");
 	assert_non_null(strstr(buf_text(&s->got[WIRE_ERR]), "far\n"));

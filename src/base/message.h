@@ -1,0 +1,10 @@
+/* message.h - fixed-size messages between two processes over a SOCK_SEQPACKET socket. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Sends the bytes, which stay as they are, and a descriptor; -1: none. False: the other process has
+ * closed its end. */
+bool message_send(int socket, void *bytes, size_t len, int fd);
+/* Waits for a message. True if it has exactly `len` bytes and no descriptor. */
+bool message_receive(int socket, void *bytes, size_t len);
