@@ -451,9 +451,12 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 		                                  : start_spawner)(options, ret, sources, err);
 	if (r == 0 && options->verb == FOR_SERVE)
 		listen_for_guests(ret);
-	/* The dialer confines itself while the spawner is started, which takes longer. */
+	/* The dialer and the mirror confine themselves while the spawner is started, which takes
+	 * longer. */
 	if (r == 0)
 		r = dialer_wait(&ret->dialer, err);
+	if (r == 0)
+		r = dialer_wait(&ret->mirror, err);
 	for (size_t i = 0; i < ret->target_count; i++)
 		free(sources[i]);
 	ids_taken_done(&ret->taken); /* the spawner has a copy */
