@@ -62,7 +62,7 @@ static NORETURN void serve_child(const struct dialer_config *config,
 
 	reply.failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 ||
 	               fd_set_nonblocking(ends[0], &reply.err) < 0;
-	if (!dialer_send(socket, &reply, ends[0]) || reply.failed)
+	if (!message_send(socket, &reply, sizeof reply, ends[0]) || reply.failed)
 		_exit(1);
 	(void)close(ends[0]);
 	(void)close(
