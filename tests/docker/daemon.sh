@@ -79,11 +79,16 @@ stop_daemon() {
       sleep 0.1
     done
   fi
-  # Mounts that a killed daemon left, the innermost first.
-  sed -n "s,^[^ ]* \($docker_dir/[^ ]*\) .*,\1,p" /proc/mounts | sort -r | while read -r path; do
-    umount -l "$path" 2>/dev/null || :
+  # Podman's helpers, which clean up after containers, may still write for a moment.
+  for _ in $(seq 60); do
+    # Mounts that a killed daemon left, the innermost first.
+    sed -n "s,^[^ ]* \($docker_dir/[^ ]*\) .*,\1,p" /proc/mounts | sort -r | while read -r path; do
+      umount -l "$path" 2>/dev/null || :
+    done
+    ! rm -rf "$docker_dir" 2>/dev/null || return 0
+    sleep 0.5
   done
-  rm -rf "$docker_dir"
+  echo "$docker_dir cannot be removed" >&2
 }
 
 # import_image NAME - loads the test image
