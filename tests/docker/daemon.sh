@@ -28,9 +28,9 @@ api() {
     "http://docker/v1.41$path"
 }
 
-# wait_for_daemon - until it answers
+# wait_for_daemon - until it answers; on a busy machine that takes a while
 wait_for_daemon() {
-  for _ in $(seq 300); do
+  for _ in $(seq 1800); do
     ! api GET /version >/dev/null 2>&1 || return 0
     sleep 0.1
   done
@@ -74,7 +74,7 @@ stop_daemon() {
   if [ -s "$docker_dir/pid" ]; then
     pid=$(cat "$docker_dir/pid")
     kill "$pid" 2>/dev/null || :
-    for _ in $(seq 200); do
+    for _ in $(seq 600); do
       kill -0 "$pid" 2>/dev/null || break
       sleep 0.1
     done
