@@ -44,7 +44,8 @@ start_docker() {
   docker_dir=$(mktemp -d /tmp/belljar-docker.XXXXXX)
   export DOCKER_HOST="unix://$docker_dir/docker.sock"
   cat >"$docker_dir/daemon.json" <<END
-{ "runtimes": { "other": { "path": "$(command -v runc)" } }, "iptables": false, "bridge": "none",
+{ "runtimes": { "other": { "path": "$(command -v runc)" }, "gvisor": { "path": "$(command -v runsc || echo runsc)",
+  "runtimeArgs": ["--platform=ptrace", "--ignore-cgroups", "--network=none"] } }, "iptables": false, "bridge": "none",
   "data-root": "$docker_dir/data", "exec-root": "$docker_dir/exec", "pidfile": "$docker_dir/pid",
   "hosts": ["$DOCKER_HOST"], "group": "$(id -gn)" }
 END
