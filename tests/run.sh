@@ -27,6 +27,8 @@ set -eu
     add "containers of docker" sh tests/docker/run.sh docker tests/docker/life.test.mjs \
       tests/docker/daemons.test.mjs
     [ -n "${DOCKER_HOST:-}" ] || add "e2e on podman" sh tests/docker/run.sh podman
+    [ "$(id -u)" -ne 0 ] ||
+      seconds=2400 add "escape on docker" sh tests/docker/run.sh escape --exhaustion without
   fi
   soak_suites
   live_suites
@@ -44,6 +46,7 @@ run_suites
 
 if [ "$(id -u)" -eq 0 ]; then
   sh tests/suite.sh 2400 "escape by exhaustion" python3 tests/escape/run.py --exhaustion only
+  sh tests/suite.sh 1200 "escape by exhaustion on docker" sh tests/docker/run.sh escape --exhaustion only
   cat build/suites/escape*.tap | grep -E '^# ([A-Z][A-Z]-[0-9]|test )' || :
 else
   echo "SKIPPED escape, sandboxes on cgroup version 2${DOCKER_HOST:-, docker, podman} (not root)"

@@ -35,9 +35,9 @@ api() {
     "http://docker/v1.41$path"
 }
 
-# wait_for_daemon - until it answers
+# wait_for_daemon - until it answers; on a busy machine that takes a while
 wait_for_daemon() {
-  for _ in $(seq 300); do
+  for _ in $(seq 1800); do
     ! api GET /version >/dev/null 2>&1 || return 0
     sleep 0.1
   done
@@ -51,7 +51,8 @@ start_docker() {
   docker_dir=$(mktemp -d /tmp/belljar-docker.XXXXXX)
   export DOCKER_HOST="unix://$docker_dir/docker.sock"
   cat >"$docker_dir/daemon.json" <<END
-{ "runtimes": { "other": { "path": "$(command -v runc)" } }, "iptables": false, "bridge": "none",
+{ "runtimes": { "other": { "path": "$(command -v runc)" }, "gvisor": { "path": "$(command -v runsc || echo runsc)",
+  "runtimeArgs": ["--platform=ptrace", "--ignore-cgroups", "--network=none"] } }, "iptables": false, "bridge": "none",
   "data-root": "$docker_dir/data", "exec-root": "$docker_dir/exec", "pidfile": "$docker_dir/pid",
   "hosts": ["$DOCKER_HOST"], "group": "$(id -gn)" }
 END
@@ -81,16 +82,21 @@ stop_daemon() {
   if [ -s "$docker_dir/pid" ]; then
     pid=$(cat "$docker_dir/pid")
     kill "$pid" 2>/dev/null || :
-    for _ in $(seq 200); do
+    for _ in $(seq 600); do
       kill -0 "$pid" 2>/dev/null || break
       sleep 0.1
     done
   fi
-  # Mounts that a killed daemon left, the innermost first.
-  sed -n "s,^[^ ]* \($docker_dir/[^ ]*\) .*,\1,p" /proc/mounts | sort -r | while read -r path; do
-    umount -l "$path" 2>/dev/null || :
+  # Podman's helpers, which clean up after containers, may still write for a moment.
+  for _ in $(seq 60); do
+    # Mounts that a killed daemon left, the innermost first.
+    sed -n "s,^[^ ]* \($docker_dir/[^ ]*\) .*,\1,p" /proc/mounts | sort -r | while read -r path; do
+      umount -l "$path" 2>/dev/null || :
+    done
+    ! rm -rf "$docker_dir" 2>/dev/null || return 0
+    sleep 0.5
   done
-  rm -rf "$docker_dir"
+  echo "$docker_dir cannot be removed" >&2
 }
 
 # import_image NAME - loads the test image

@@ -44,7 +44,7 @@ async function startDaemon(t, { settings = {}, disk } = {}) {
   await until(async () => {
     assert.equal(daemon.exitCode, null, Buffer.concat(log).toString());
     return (await docker('GET', '/version', { socketPath: socket }).catch(() => ({}))).status === 200;
-  }, 'the daemon answers', 120);
+  }, 'the daemon answers');
   const created = await docker('POST', '/images/create?fromSrc=-&repo=localhost/belljar-empty&tag=latest', { body: Buffer.alloc(1024), type: 'application/x-tar', socketPath: socket });
   assert.equal(created.status, 200);
   return { dir, socket, host: `unix://${socket}` };

@@ -40,7 +40,8 @@ export async function made(stateDir) {
   return { containers: containers.map((c) => c.Names[0]), volumes: volumes.map((v) => v.Name) };
 }
 
-export async function until(condition, what, seconds = 60) {
+/** Generous: it only bounds how long a failing test takes. */
+export async function until(condition, what, seconds = 240) {
   for (let i = 0; i < seconds * 10; i++) {
     if (await condition()) return;
     await sleep(100);

@@ -1,6 +1,7 @@
 // life.test.mjs - containers of a real daemon: how they are made, what stays of them, and what happens when
 // they are disturbed from outside. The tests change one daemon, so they run one after the other.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { renameSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { BELLJAR } from '../e2e/lib/programs.mjs';
@@ -193,6 +194,15 @@ test('another runtime is passed through', isPrivate, async (t) => {
   const { tools: none, session: second } = await start(t, { DOCKER_RUNTIME: 'kata' });
   refused(await none.run_code({ code: '1' }), /docker-runtime: this Docker has no runtime 'kata'/);
   await second.close();
+});
+
+test('gVisor works if it has openat2(), and is refused with that reason otherwise', isPrivate, async (t) => {
+  if (spawnSync('runsc', ['--version']).error) return t.skip('no runsc on this machine: apt-get install runsc');
+  const { tools, session } = await start(t, { DOCKER_RUNTIME: 'gvisor' });
+  const result = await tools.run_command({ command: 'dmesg | head -1; echo up' }, { timeout: 180000 });
+  if (result.isError) refused(result, /openat2\(\) \(Linux 5.6 or newer\)/);
+  else assert.match(structuredOf(result).stdout, /up\n$/);
+  await session.close();
 });
 
 test('a daemon that is killed in the middle of a run is reported, and the next call works', isPrivate, async (t) => {

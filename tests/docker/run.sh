@@ -21,6 +21,11 @@ fi
 image=localhost/belljar-test:latest
 import_image "$image"
 
+# Prepares the image, which takes long on a busy machine, so that no test has to wait for it.
+state=$(mktemp -d)
+${BELLJAR:-build/belljar} exec --engine docker --image "$image" --state-dir "$state" -- true >&2 || :
+rm -rf "$state"
+
 if [ "$which" = escape ]; then
   # Not with exec: the daemon is stopped afterwards.
   ESCAPE_IMAGE=$image python3 tests/escape/run.py --mode D "$@"

@@ -89,7 +89,7 @@ class Inventory:
         if self.box.mode != "D":
             skeletons = os.listdir(self.box.state / "skeleton")
             assert len(skeletons) == 1, f"skeletons left: {skeletons}"
-        own = {"docker-id", "empty"} if self.box.mode == "D" else {"sandboxes", "skeleton"}
+        own = {"docker-id", "docker-id.lost", "empty"} if self.box.mode == "D" else {"sandboxes", "skeleton"}
         assert set(os.listdir(self.box.state)) <= {"db", "servers"} | own, \
             f"in the state directory: {os.listdir(self.box.state)}"
 

@@ -17,7 +17,9 @@
 
 enum {
 	GRACE_MS = 2000, /* for a program to exit after SIGTERM or SIGHUP */
-	WAIT_MS = 5000,  /* for a sandbox that another belljar has awake */
+	/* For a sandbox that another belljar has awake; longer than the broker of one that exits
+	 * takes to remove its containers (STOP_MS in engine/docker). */
+	WAIT_MS = 12000,
 	RETRY_MS = 50,
 };
 
