@@ -86,8 +86,31 @@ test('only what has its hash is kept', async (t) => {
   refused(await install(['hangs'], at), /pip failed/);
   await tools.create_sandbox({ name: 'endless', disk_mb: 300 }); // 10 GiB: more than a file of the cache may have
   refused(await install(['endless'], { sandbox: 'endless' }), /pip failed|wrote more than 300 MiB/);
-  assert.deepEqual(filesOf(cache()), []);
-  assert.ok(cache().every(({ name }) => name.startsWith('p-')), 'no temporary file is left');
+  assert.deepEqual(filesOf(cache()).filter((name) => !name.startsWith('pip-')), []);
+  assert.ok(cache().every(({ name }) => !name.startsWith('t-')), 'no temporary file is left');
+});
+
+test('a file without a hash is passed on, and a link to another host is not followed', async (t) => {
+  const index = await startIndex();
+  const { install, create, cache } = await serve(t, index);
+  const at = await create('links');
+  assert.deepEqual(structuredOf(await install(['nohash'], at)).installed, ['nohash==1.0']);
+  refused(await install(['elsewhere'], at), /pip failed/);
+  assert.doesNotMatch(index.requests(), /files\/elsewhere/);
+  assert.deepEqual(filesOf(cache()).filter((name) => !name.startsWith('pip-')), []);
+});
+
+test('with the policy packages, the pip of a program uses the cache too', async (t) => {
+  const index = await startIndex();
+  const { tools, create, install, cache } = await serve(t, index);
+  await tools.create_sandbox({ name: 'own', network: 'packages' });
+  const command = 'python3 -m pip --version || exit 77; python3 -m pip install -q alpha==2.0 && python3 -c "import alpha; print(alpha.VALUE)"';
+  const { stdout, exit_code, stderr } = structuredOf(await tools.run_command({ sandbox: 'own', command }, { timeout: 180000 }));
+  if (exit_code === 77) return t.skip('the sandbox has no pip');
+  assert.match(stdout, /\n2\n$/, stderr);
+  assert.deepEqual(filesOf(cache()), ['alpha-2.0-py3-none-any.whl']);
+  await index.stop();
+  assert.deepEqual(structuredOf(await install(['alpha==2.0'], await create('other'))).installed, ['alpha==2.0']);
 });
 
 test('a file that was changed on the disk is fetched again', async (t) => {
