@@ -63,7 +63,8 @@ const struct mcp_tool tool_install_packages = {
 	.name = "install_packages",
 	.title = "Install packages",
 	.help = "Install Python or JavaScript packages, also in a sandbox without a network.",
-	.more = "Only the installer reaches the package index. Packages stay as long as the "
+	.more = "Only the installer reaches the package index, and what another sandbox has "
+	        "installed before needs no network. Packages stay as long as the "
 	        "sandbox, beside those that it has anyway. JavaScript packages are found by "
 	        "require().",
 	.is_offered = has_indexes,

