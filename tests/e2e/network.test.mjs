@@ -1,8 +1,11 @@
 // The network of sandboxes: policies, the proxy inside, what is refused and how that is told. All hosts are on
 // loopback, which the operator allows by address, or names that do not exist.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
+import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { open, refused, structuredOf, toolsOf } from './lib/sandboxed.mjs';
@@ -261,8 +264,23 @@ test('without a user who can be asked it is no', async (t) => {
   await session.close();
 });
 
+/** The port of a listener whose queue is full, so that a connection to it is never made. */
+async function fullPort(t) {
+  const source = `
+import socket, time
+l = socket.create_server(('127.0.0.1', 0), backlog=0)
+held = []
+for _ in range(4):
+    s = socket.socket(); s.setblocking(False); s.connect_ex(l.getsockname()); held.append(s)
+print(l.getsockname()[1], flush=True); time.sleep(1000)`;
+  const child = spawn('python3', ['-c', source], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  return Number((await once(createInterface(child.stdout), 'line'))[0]);
+}
+
 test('connections, bytes, rate and the time of a dial are limited, and each limit is named', async (t) => {
-  const session = await open(t, { NETWORK_MAX: 'allow', ALLOW_HOSTS: `127.0.0.1:${ports.web},127.0.0.1:${ports.flood},127.0.0.1:${ports.wedged}`, NETWORK_CONNECTIONS: 2, NETWORK_BYTES: '4M', NETWORK_RATE: '1M', ANSWER_WITHIN: 170000 });
+  const full = await fullPort(t);
+  const session = await open(t, { NETWORK_MAX: 'allow', ALLOW_HOSTS: `127.0.0.1:${ports.web},127.0.0.1:${ports.flood},127.0.0.1:${ports.wedged},127.0.0.1:${full}`, NETWORK_DIAL: 1, NETWORK_CONNECTIONS: 2, NETWORK_BYTES: '4M', NETWORK_RATE: '1M', ANSWER_WITHIN: 170000 });
   const own = toolsOf(async () => session);
   const run = async (sandbox, command) => structuredOf(await own.run_command({ sandbox, command }, { timeout: 170000 })).stdout;
   structuredOf(await own.create_sandbox({ name: 'few', network: 'allow' }));
@@ -281,6 +299,7 @@ print(held[2].recv(100)[:12])
   assert.equal(structuredOf(await own.run_code({ sandbox: 'few', code })).stdout, "b'HTTP/1.1 200' b'HTTP/1.1 200'\nwaits\nb'HTTP/1.1 200'\n");
   const reasons = async (sandbox) => structuredOf(await own.sandbox_info({ sandbox })).connections.map(({ reason }) => reason).join();
   assert.match(await reasons('few'), /2 connections are open, which is the limit \(--network-connections\)/);
+  assert.match(await run('few', `${curl} http://127.0.0.1:${full}/`), /no connection within 1 s, which is the limit \(--network-dial\)/);
   structuredOf(await own.create_sandbox({ name: 'much', network: 'allow' }));
   // Three megabytes at one a second, of which the first second's worth comes at once.
   const start = Date.now();
