@@ -141,6 +141,9 @@ build/agent/obj/without_rules.o: src/agent/files/export/export.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(AGENT_CC) $(AGENT_COMMON) -MMD -MP $(BANNED) $(AGENT_HARDENED) -DEXPORT_WITHOUT_RULES -c $< -o $@
 
+# The summaries of messages are for PROTOCOL.md, which the agent does not print.
+build/agent/obj/src/wire/table.o: AGENT_HARDENED += -DWIRE_WITHOUT_SUMMARIES
+
 # Every build embeds the same agents.
 build/agent/image.o: src/engine/agent_image.S build/agent/belljar-agent build/agent/belljar-host-agent
 	$(say) AS $@

@@ -86,7 +86,7 @@ static void open_stream(struct agent *agent, uint32_t id, const struct wire_mess
 		                      "wait until some have ended");
 	if (message->type == WIRE_EXEC)
 		program_open(stream, message);
-	else if (message->type == WIRE_ACCEPT)
+	else if (message->type == WIRE_ACCEPT || message->type == WIRE_CONNECT)
 		link_open(stream, message);
 	else if (message->type == WIRE_CHANGES && !agent->on_host)
 		changes_open(stream, message);

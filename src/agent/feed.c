@@ -10,12 +10,12 @@
 #include "agent/agent.h"
 #include "base/mem.h"
 
-/* Credit is given back in large pieces, to send few messages, or when the queue is empty, because
- * the server may be waiting for it then. */
+/* Credit is given back in large pieces, to send few messages, or when the server has none left,
+ * because it may be waiting for it then. */
 static void give_credit(struct feed *feed, size_t bytes)
 {
 	feed->owed += bytes;
-	if (feed->owed < feed->window / 4 && feed->end != feed->start)
+	if (feed->owed < feed->window / 4 && feed->stream->wire.credit[feed->channel] != 0)
 		return;
 	if (feed->owed != 0 && !feed->ending)
 		stream_send_credit(feed->stream, feed->channel, feed->owed);

@@ -18,7 +18,8 @@ static void close_link(struct link *link)
 {
 	feed_close(&link->in);
 	pump_close(&link->out);
-	if (--link->listener->streams == 0)
+	source_close(&link->dialing);
+	if (link->listener != NULL && --link->listener->streams == 0)
 		source_close(&link->listener->source);
 }
 
@@ -187,12 +188,84 @@ static int find_listener(struct agent *agent, uint16_t port, struct listener **r
 	return open_listener(agent, unused, port, err);
 }
 
+/* --- CONNECT --- */
+
+static void on_dialed(struct source *source, uint32_t events);
+
+/* A connect() on the loopback interface is refused at once, or waits while the program's queue is
+ * full. */
+static int dial_port(struct stream *stream, struct error *err)
+{
+	struct link *link = &stream->link;
+	const struct sockaddr_in6 address6 = { .sin6_family = AF_INET6,
+		                               .sin6_port = htons(link->port),
+		                               .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	const struct sockaddr_in address4 = { .sin_family = AF_INET,
+		                              .sin_port = htons(link->port),
+		                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(link->is_ipv6 ? AF_INET6 : AF_INET,
+	                SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int r;
+
+	if (fd < 0)
+		return error_sys(err, "make a socket");
+	r = link->is_ipv6 ? connect(fd, (const struct sockaddr *)&address6, sizeof address6)
+	                  : connect(fd, (const struct sockaddr *)&address4, sizeof address4);
+	if ((r == 0 || errno == EINPROGRESS) &&
+	    source_add(&link->dialing, stream->agent->poller.inner, fd, EPOLLOUT, on_dialed, err) ==
+	            0)
+		return 0;
+	(void)error_sys(err, "connect to port %u", link->port);
+	(void)close(fd);
+	return -1;
+}
+
+static void fail_dial(struct stream *stream, const struct error *why)
+{
+	struct error err;
+
+	/* A kernel without IPv6 has no ::1 to try; the refusal of 127.0.0.1 is the reason. */
+	if (!stream->link.is_ipv6) {
+		stream->link.is_ipv6 = true;
+		if (dial_port(stream, &err) == 0)
+			return;
+	}
+	close_link(&stream->link);
+	stream_fail(stream, why);
+}
+
+static void on_dialed(struct source *source, uint32_t events)
+{
+	struct stream *stream = container_of(source, struct stream, link.dialing);
+	int errnum = 0, fd = -1;
+	socklen_t len = sizeof errnum;
+	struct error err;
+
+	(void)events;
+	(void)getsockopt(source->fd, SOL_SOCKET, SO_ERROR, &errnum, &len);
+	errno = errnum;
+	if (errnum == 0)
+		fd = fcntl(source->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		(void)error_sys(&err, "connect to port %u", stream->link.port);
+	/* The pump and the feed register descriptors of their own. */
+	source_close(source);
+	if (fd < 0)
+		return fail_dial(stream, &err);
+	if (start_link(stream, fd, &err) == 0)
+		return;
+	close_link(&stream->link);
+	stream_fail(stream, &err);
+}
+
 void link_open(struct stream *stream, const struct wire_message *message)
 {
 	struct link *link = &stream->link;
 	struct error err;
 
 	stream->handlers = &handlers;
+	link->dialing.fd = -1;
+	link->port = message->port.port;
 	link->out = (struct pump){ .source.fd = -1, .stream = stream };
 	feed_open_discarding(&link->in, stream, WIRE_IN);
 	link->in.drained = on_input_drained;
@@ -200,7 +273,12 @@ void link_open(struct stream *stream, const struct wire_message *message)
 	if (stream->agent->on_host)
 		return stream_fail_as(stream, WIRE_FAILED_DENIED,
 		                      "this agent makes no connections");
-	if (find_listener(stream->agent, message->accept.port, &link->listener, &err) < 0)
+	if (message->type == WIRE_CONNECT) {
+		if (dial_port(stream, &err) < 0)
+			fail_dial(stream, &err);
+		return;
+	}
+	if (find_listener(stream->agent, link->port, &link->listener, &err) < 0)
 		return stream_fail(stream, &err);
 	link->listener->streams++;
 	source_want(&link->listener->source, EPOLLIN);

@@ -1,10 +1,11 @@
-/* link.h - a stream that carries one connection on the sandbox's loopback interface (ACCEPT).
+/* link.h - a stream that carries one connection on the sandbox's loopback interface.
  *
- * The agent listens on 127.0.0.1 and a port as long as there is a stream that was opened with
+ * CONNECT: the agent connects to a port of 127.0.0.1, or of ::1 if nothing listens there. ACCEPT:
+ * the agent listens on 127.0.0.1 and a port as long as there is a stream that was opened with
  * ACCEPT for this port, and gives each connection to the oldest of these streams that waits. While
- * none waits, connections stay in the kernel's queue. The stream sends LINKED, then bytes flow in
- * both directions; the agent does not look at them. DONE follows when both directions have ended.
- * struct link is embedded in struct stream and ends with it. */
+ * none waits, connections stay in the kernel's queue. In both cases the stream sends LINKED, then
+ * bytes flow in both directions; the agent does not look at them. DONE follows when both have
+ * ended. struct link is embedded in struct stream and ends with it. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +28,10 @@ struct listener {
 };
 
 struct link {
-	struct listener *listener;
+	struct listener *listener; /* of ACCEPT; NULL: CONNECT */
+	struct source dialing;     /* of CONNECT, until the connection is established */
+	uint16_t port;             /* of CONNECT */
+	bool is_ipv6;              /* of CONNECT: 127.0.0.1 has refused */
 	struct feed in;
 	struct pump out;
 	bool in_done; /* all bytes of the server were written or discarded */

@@ -52,6 +52,7 @@ enum wire_type {
 	/* connections on the sandbox's loopback interface */
 	WIRE_ACCEPT = 0x60,
 	WIRE_LINKED,
+	WIRE_CONNECT,
 	WIRE_TYPE_COUNT
 };
 
@@ -313,8 +314,9 @@ struct wire_stats_are {
 	uint64_t disk_used, disk_total, files_used, files_total;
 };
 
-struct wire_accept {
-	uint16_t port; /* of 127.0.0.1 in the sandbox */
+/* ACCEPT, CONNECT. */
+struct wire_port {
+	uint16_t port; /* of the sandbox's loopback interface */
 };
 
 /* Any message. Messages without fields (END, CLOSE, STATS, LINKED) have no member. */
@@ -350,6 +352,6 @@ struct wire_message {
 		struct wire_pack pack;
 		struct wire_unpack unpack;
 		struct wire_stats_are stats_are;
-		struct wire_accept accept;
+		struct wire_port port; /* ACCEPT and CONNECT */
 	};
 };

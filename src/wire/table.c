@@ -182,7 +182,7 @@ static const struct wire_field stats_are[] = {
 	ANY64(wire_stats_are, files_total),
 };
 
-static const struct wire_field accept_[] = { U16(wire_accept, port, 1, UINT16_MAX) };
+static const struct wire_field port[] = { U16(wire_port, port, 1, UINT16_MAX) };
 
 static const struct wire_field entry[] = {
 	ENUM(wire_entry, type, WIRE_FILE_TYPE_COUNT),
@@ -201,6 +201,14 @@ static const struct wire_field match[] = {
 	FIELD(wire_match, text, WIRE_BYTES, 0, 1024),
 };
 
+/* Only the generator of PROTOCOL.md reads the summaries. The agent, whose size is limited, is built
+ * without them. */
+#ifdef WIRE_WITHOUT_SUMMARIES
+#define SUMMARY(text) NULL
+#else
+#define SUMMARY(text) text
+#endif
+
 #define RECORD(fields, type)     .record = { fields, ARRAY_LEN(fields), sizeof(struct type) }
 #define CONTROL(sender, when)    .from = (sender), .phase = (when), .kinds = 1u << WIRE_KIND_NONE
 #define OPENS(kind)              .from = WIRE_FROM_SERVER, .phase = WIRE_PHASE_OPEN, .opens = (kind)
@@ -210,96 +218,105 @@ static const struct wire_field match[] = {
 #define BYTES_BOTH               (ON(RUN) | ON(FETCH) | ON(STORE) | ON(LINK))
 
 static const struct wire_spec specs[WIRE_TYPE_COUNT] = {
-	[WIRE_HELLO] = { "HELLO", "the version of the protocol",
+	[WIRE_HELLO] = { "HELLO", SUMMARY("the version of the protocol"),
 	                 CONTROL(WIRE_FROM_AGENT, WIRE_PHASE_HELLO), RECORD(hello, wire_hello) },
-	[WIRE_WELCOME] = { "WELCOME", "how the agent is to set itself up",
+	[WIRE_WELCOME] = { "WELCOME", SUMMARY("how the agent is to set itself up"),
 	                   CONTROL(WIRE_FROM_SERVER, WIRE_PHASE_WELCOME),
 	                   RECORD(welcome, wire_welcome) },
-	[WIRE_READY] = { "READY", "the agent has set itself up",
+	[WIRE_READY] = { "READY", SUMMARY("the agent has set itself up"),
 	                 CONTROL(WIRE_FROM_AGENT, WIRE_PHASE_READY), RECORD(ready, wire_ready) },
-	[WIRE_REFUSED] = { "REFUSED", "the agent could not set itself up, and exits",
+	[WIRE_REFUSED] = { "REFUSED", SUMMARY("the agent could not set itself up, and exits"),
 	                   CONTROL(WIRE_FROM_AGENT, WIRE_PHASE_READY),
 	                   RECORD(refused, wire_refused) },
-	[WIRE_PING] = { "PING", "a request for a sign of life",
+	[WIRE_PING] = { "PING", SUMMARY("a request for a sign of life"),
 	                CONTROL(WIRE_FROM_SERVER, WIRE_PHASE_OPEN), RECORD(ping, wire_ping) },
-	[WIRE_PONG] = { "PONG", "the answer to PING, with the same token",
+	[WIRE_PONG] = { "PONG", SUMMARY("the answer to PING, with the same token"),
 	                CONTROL(WIRE_FROM_AGENT, WIRE_PHASE_OPEN), RECORD(ping, wire_ping) },
 
-	[WIRE_DATA] = { "DATA", "bytes", STREAM(WIRE_FROM_EITHER, WIRE_PHASE_RUNNING, BYTES_BOTH),
+	[WIRE_DATA] = { "DATA", SUMMARY("bytes"),
+	                STREAM(WIRE_FROM_EITHER, WIRE_PHASE_RUNNING, BYTES_BOTH),
 	                .uses_credit = true, .on_channel = true, RECORD(data, wire_data) },
-	[WIRE_END] = { "END", "no more bytes on this channel",
+	[WIRE_END] = { "END", SUMMARY("no more bytes on this channel"),
 	               STREAM(WIRE_FROM_EITHER, WIRE_PHASE_RUNNING, BYTES_BOTH),
 	               .on_channel = true },
-	[WIRE_CREDIT] = { "CREDIT", "the channel's sender may send so many more bytes",
+	[WIRE_CREDIT] = { "CREDIT", SUMMARY("the channel's sender may send so many more bytes"),
 	                  STREAM(WIRE_FROM_EITHER, WIRE_PHASE_LIVE, ANY_STREAM), .on_channel = true,
 	                  RECORD(credit, wire_credit) },
-	[WIRE_CLOSE] = { "CLOSE", "stop; DONE or FAILED follows",
+	[WIRE_CLOSE] = { "CLOSE", SUMMARY("stop; DONE or FAILED follows"),
 	                 STREAM(WIRE_FROM_SERVER, WIRE_PHASE_LIVE, ANY_STREAM), .once = true },
-	[WIRE_DONE] = { "DONE", "success; the last message of the stream",
+	[WIRE_DONE] = { "DONE", SUMMARY("success; the last message of the stream"),
 	                STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ANY_STREAM),
 	                RECORD(done, wire_done) },
-	[WIRE_FAILED] = { "FAILED", "failure; the last message of the stream",
+	[WIRE_FAILED] = { "FAILED", SUMMARY("failure; the last message of the stream"),
 	                  STREAM(WIRE_FROM_AGENT, WIRE_PHASE_LIVE, ANY_STREAM),
 	                  RECORD(failed, wire_failed) },
 
-	[WIRE_EXEC] = { "EXEC", "start a program", OPENS(WIRE_KIND_RUN), RECORD(exec, wire_exec) },
-	[WIRE_STARTED] = { "STARTED", "the program runs",
+	[WIRE_EXEC] = { "EXEC", SUMMARY("start a program"), OPENS(WIRE_KIND_RUN),
+	                RECORD(exec, wire_exec) },
+	[WIRE_STARTED] = { "STARTED", SUMMARY("the program runs"),
 	                   STREAM(WIRE_FROM_AGENT, WIRE_PHASE_STARTING, ON(RUN)), .once = true,
 	                   RECORD(started, wire_started) },
-	[WIRE_SIGNAL] = { "SIGNAL", "send a signal to the program and all its descendants",
+	[WIRE_SIGNAL] = { "SIGNAL", SUMMARY("send a signal to the program and all its descendants"),
 	                  STREAM(WIRE_FROM_SERVER, WIRE_PHASE_LIVE, ON(RUN)),
 	                  RECORD(signal_, wire_signal) },
-	[WIRE_RESIZE] = { "RESIZE", "set the size of the terminal",
+	[WIRE_RESIZE] = { "RESIZE", SUMMARY("set the size of the terminal"),
 	                  STREAM(WIRE_FROM_SERVER, WIRE_PHASE_LIVE, ON(RUN)),
 	                  RECORD(resize, wire_resize) },
-	[WIRE_DEADLINE] = { "DEADLINE", "set the deadline anew, from now on",
+	[WIRE_DEADLINE] = { "DEADLINE", SUMMARY("set the deadline anew, from now on"),
 	                    STREAM(WIRE_FROM_SERVER, WIRE_PHASE_LIVE, ON(RUN)),
 	                    RECORD(deadline, wire_deadline) },
 	[WIRE_EXITED] = { "EXITED",
-	                  "the program and its descendants have exited; output may still follow",
+	                  SUMMARY("the program and its descendants have exited; output may "
+	                          "still follow"),
 	                  STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(RUN)), .once = true,
 	                  RECORD(exited, wire_exited) },
 
-	[WIRE_READ] = { "READ", "read bytes or lines of a file", OPENS(WIRE_KIND_FETCH),
+	[WIRE_READ] = { "READ", SUMMARY("read bytes or lines of a file"), OPENS(WIRE_KIND_FETCH),
 	                RECORD(read_, wire_read) },
-	[WIRE_WRITE] = { "WRITE", "write a file, as a whole or not at all, or append to it",
+	[WIRE_WRITE] = { "WRITE",
+	                 SUMMARY("write a file, as a whole or not at all, or append to it"),
 	                 OPENS(WIRE_KIND_STORE), RECORD(write_, wire_write) },
-	[WIRE_STAT] = { "STAT", "get one entry", OPENS(WIRE_KIND_QUERY), RECORD(stat_, wire_stat) },
-	[WIRE_LIST] = { "LIST", "list the entries of a directory, sorted by name",
+	[WIRE_STAT] = { "STAT", SUMMARY("get one entry"), OPENS(WIRE_KIND_QUERY),
+	                RECORD(stat_, wire_stat) },
+	[WIRE_LIST] = { "LIST", SUMMARY("list the entries of a directory, sorted by name"),
 	                OPENS(WIRE_KIND_QUERY), RECORD(list, wire_list) },
-	[WIRE_TREE] = { "TREE", "list the entries below a directory", OPENS(WIRE_KIND_QUERY),
-	                RECORD(tree, wire_tree) },
-	[WIRE_FIND] = { "FIND", "list the entries below a directory whose names match",
+	[WIRE_TREE] = { "TREE", SUMMARY("list the entries below a directory"),
+	                OPENS(WIRE_KIND_QUERY), RECORD(tree, wire_tree) },
+	[WIRE_FIND] = { "FIND", SUMMARY("list the entries below a directory whose names match"),
 	                OPENS(WIRE_KIND_QUERY), RECORD(find, wire_find) },
-	[WIRE_GREP] = { "GREP", "list the lines of files below a directory that match",
+	[WIRE_GREP] = { "GREP", SUMMARY("list the lines of files below a directory that match"),
 	                OPENS(WIRE_KIND_QUERY), RECORD(grep, wire_grep) },
-	[WIRE_REMOVE] = { "REMOVE", "remove a file or directory", OPENS(WIRE_KIND_QUERY),
+	[WIRE_REMOVE] = { "REMOVE", SUMMARY("remove a file or directory"), OPENS(WIRE_KIND_QUERY),
 	                  RECORD(remove_, wire_remove) },
-	[WIRE_RENAME] = { "RENAME", "rename a file or directory", OPENS(WIRE_KIND_QUERY),
+	[WIRE_RENAME] = { "RENAME", SUMMARY("rename a file or directory"), OPENS(WIRE_KIND_QUERY),
 	                  RECORD(rename_, wire_rename) },
-	[WIRE_ENTRIES] = { "ENTRIES", "records of entries",
+	[WIRE_ENTRIES] = { "ENTRIES", SUMMARY("records of entries"),
 	                   STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(QUERY)),
 	                   .uses_credit = true, .on_channel = true, RECORD(records, wire_records) },
-	[WIRE_MATCHES] = { "MATCHES", "records of matching lines",
+	[WIRE_MATCHES] = { "MATCHES", SUMMARY("records of matching lines"),
 	                   STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(QUERY)),
 	                   .uses_credit = true, .on_channel = true, RECORD(records, wire_records) },
 
-	[WIRE_CHANGES] = { "CHANGES", "list the files of the workspace that changed since a time",
+	[WIRE_CHANGES] = { "CHANGES",
+	                   SUMMARY("list the files of the workspace that changed since a time"),
 	                   OPENS(WIRE_KIND_QUERY), RECORD(changes, wire_changes) },
 
-	[WIRE_PACK] = { "PACK", "read a directory as a tar archive", OPENS(WIRE_KIND_FETCH),
-	                RECORD(pack, wire_pack) },
-	[WIRE_UNPACK] = { "UNPACK", "unpack a tar archive into a directory", OPENS(WIRE_KIND_STORE),
-	                  RECORD(unpack, wire_unpack) },
+	[WIRE_PACK] = { "PACK", SUMMARY("read a directory as a tar archive"),
+	                OPENS(WIRE_KIND_FETCH), RECORD(pack, wire_pack) },
+	[WIRE_UNPACK] = { "UNPACK", SUMMARY("unpack a tar archive into a directory"),
+	                  OPENS(WIRE_KIND_STORE), RECORD(unpack, wire_unpack) },
 
-	[WIRE_STATS] = { "STATS", "get the resource usage of the sandbox", OPENS(WIRE_KIND_QUERY) },
-	[WIRE_STATS_ARE] = { "STATS_ARE", "the answer to STATS",
+	[WIRE_STATS] = { "STATS", SUMMARY("get the resource usage of the sandbox"),
+	                 OPENS(WIRE_KIND_QUERY) },
+	[WIRE_STATS_ARE] = { "STATS_ARE", SUMMARY("the answer to STATS"),
 	                     STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(QUERY)), .once = true,
 	                     RECORD(stats_are, wire_stats_are) },
 
-	[WIRE_ACCEPT] = { "ACCEPT", "wait for a connection to a port of 127.0.0.1",
-	                  OPENS(WIRE_KIND_LINK), RECORD(accept_, wire_accept) },
-	[WIRE_LINKED] = { "LINKED", "a program has connected",
+	[WIRE_ACCEPT] = { "ACCEPT", SUMMARY("wait for a connection to a port of 127.0.0.1"),
+	                  OPENS(WIRE_KIND_LINK), RECORD(port, wire_port) },
+	[WIRE_CONNECT] = { "CONNECT", SUMMARY("connect to a port of 127.0.0.1, else of ::1"),
+	                   OPENS(WIRE_KIND_LINK), RECORD(port, wire_port) },
+	[WIRE_LINKED] = { "LINKED", SUMMARY("the stream has its connection"),
 	                  STREAM(WIRE_FROM_AGENT, WIRE_PHASE_STARTING, ON(LINK)), .once = true },
 };
 
@@ -327,8 +344,9 @@ const struct wire_kind_spec *wire_kind(enum wire_kind kind)
 
 const char *wire_phase_name(enum wire_phase phase)
 {
-	static const char *const names[WIRE_PHASE_COUNT] = { "hello",    "welcome", "ready", "open",
-		                                             "starting", "running", "live" };
+	static const char *const names[WIRE_PHASE_COUNT] = { "hello", SUMMARY("welcome"), "ready",
+		                                             "open",  "starting",         "running",
+		                                             "live" };
 
 	return names[phase];
 }

@@ -63,7 +63,8 @@ static struct pump *first_early(struct stream *stream)
 {
 	struct pump *first = NULL;
 
-	for (size_t i = 0; i < PROGRAM_PUMPS; i++) {
+	/* The pump of a link has no siblings, and the memory of the program is the link's. */
+	for (size_t i = 0; stream->wire.kind == WIRE_KIND_RUN && i < PROGRAM_PUMPS; i++) {
 		struct pump *pump = &stream->program.pumps[i];
 
 		if (pump->source.fd >= 0 && pump->rank != 0 && allowed_bytes(pump) != 0 &&

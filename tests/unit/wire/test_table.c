@@ -60,7 +60,7 @@ static void every_message_has_one_place(void **state)
 		}
 	}
 	assert_int_equal(channel, 6);
-	assert_int_equal(openers, 15);
+	assert_int_equal(openers, 16);
 	assert_int_equal(others, 15);
 }
 

@@ -33,7 +33,7 @@ static int connect_port(uint16_t port)
 
 static struct live_stream *open_link(struct live *live, uint16_t port)
 {
-	return live_open(live, &(struct wire_message){ .type = WIRE_ACCEPT, .accept.port = port });
+	return live_open(live, &(struct wire_message){ .type = WIRE_ACCEPT, .port.port = port });
 }
 
 static int wait_and_connect(struct live *live, uint16_t port)
@@ -175,6 +175,113 @@ static void large_transfer_is_complete(void **state)
 	live_stop(&live);
 }
 
+/* --- CONNECT --- */
+
+/* Listens on a free port of 127.0.0.1, or of ::1; -1: this kernel has no IPv6. */
+static int listen_on(int family, uint16_t *port)
+{
+	struct sockaddr_in6 address6 = { .sin6_family = AF_INET6,
+		                         .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in address4 = { .sin_family = AF_INET,
+		                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr *address = family == AF_INET ? (void *)&address4 : (void *)&address6;
+	socklen_t len = family == AF_INET ? sizeof address4 : sizeof address6;
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, address, len) < 0 || listen(fd, 8) < 0 ||
+	    getsockname(fd, address, &len) < 0) {
+		(void)close(fd);
+		return -1;
+	}
+	*port = ntohs(family == AF_INET ? address4.sin_port : address6.sin6_port);
+	return fd;
+}
+
+static struct live_stream *dial_link(struct live *live, uint16_t port)
+{
+	return live_open(live, &(struct wire_message){ .type = WIRE_CONNECT, .port.port = port });
+}
+
+static void check_exchange(struct live *live, int listener, uint16_t port)
+{
+	struct live_stream *s = dial_link(live, port);
+	char got[8] = "";
+	int fd;
+
+	LIVE_UNTIL(live, s->is_started, LIVE_MS);
+	fd = accept(listener, NULL, NULL);
+	assert_true(fd >= 0);
+	assert_int_equal(channel_send(s->stream, WIRE_IN, VIEW("ping")), 4);
+	LIVE_UNTIL(live, recv(fd, got, sizeof got, MSG_DONTWAIT) == 4, LIVE_MS);
+	assert_string_equal(got, "ping");
+	assert_int_equal(write(fd, "pong", 4), 4);
+	(void)shutdown(fd, SHUT_WR);
+	LIVE_UNTIL(live, (s->ended & 1 << WIRE_OUT) != 0, LIVE_MS);
+	CHECK_VIEW(buf_view(&s->got[WIRE_OUT]), "pong");
+	channel_send_end(s->stream, WIRE_IN);
+	live_wait(s);
+	assert_false(s->is_failed);
+	assert_int_equal(recv(fd, got, sizeof got, MSG_WAITALL), 0);
+	(void)close(fd);
+}
+
+static void agent_connects_to_a_port_of_either_family(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	struct live live;
+	uint16_t port = 0;
+
+	live_start(&live, &(struct live_options){ 0 });
+	for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+		int listener = listen_on(families[i], &port);
+
+		if (listener < 0)
+			continue;
+		check_exchange(&live, listener, port);
+		check_exchange(&live, listener, port);
+		(void)close(listener);
+	}
+	live_stop(&live);
+}
+
+static void closed_port_is_reported(void **state)
+{
+	struct live live;
+	struct live_stream *s;
+	size_t fds;
+
+	live_start(&live, &(struct live_options){ 0 });
+	fds = live_agent_fds(&live);
+	for (int i = 0; i < 20; i++) {
+		s = live_wait(dial_link(&live, find_free_port()));
+		assert_true(s->is_failed);
+		assert_int_equal(s->error.errnum, ECONNREFUSED);
+		assert_non_null(strstr(s->error.msg, "connect to port "));
+	}
+	assert_int_equal(live_agent_fds(&live), fds);
+	live_stop(&live);
+}
+
+static void close_ends_a_connection_of_connect(void **state)
+{
+	struct live live;
+	uint16_t port = 0;
+	int listener = listen_on(AF_INET, &port), fd;
+	struct live_stream *s;
+
+	live_start(&live, &(struct live_options){ 0 });
+	s = dial_link(&live, port);
+	LIVE_UNTIL(&live, s->is_started, LIVE_MS);
+	fd = accept(listener, NULL, NULL);
+	channel_close(s->stream);
+	live_wait(s);
+	assert_int_equal(s->failure, WIRE_FAILED_CLOSED);
+	assert_int_equal(recv(fd, &(char){ 0 }, 1, MSG_WAITALL), 0);
+	(void)close(fd);
+	(void)close(listener);
+	live_stop(&live);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +289,9 @@ int main(void)
 		TEST(connections_go_to_the_oldest_stream),
 		TEST(port_in_use_is_reported),
 		TEST(large_transfer_is_complete),
+		TEST(agent_connects_to_a_port_of_either_family),
+		TEST(closed_port_is_reported),
+		TEST(close_ends_a_connection_of_connect),
 	};
 
 	return RUN_TESTS("agent/live/link", tests);
