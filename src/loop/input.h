@@ -1,8 +1,9 @@
 /* input.h - reads a descriptor and passes the bytes to a callback as they arrive.
  *
- * Each event reads at most 64 KiB, so a fast peer cannot starve other descriptors. Pipes, sockets
- * and terminals work, and so do regular files and /dev/null, which epoll does not support. The
- * caller owns the descriptor, which must outlive the input; its flags are not changed.
+ * Each event reads at most INPUT_CHUNK bytes, so a fast peer cannot starve other descriptors.
+ * Pipes, sockets and terminals work, and so do regular files and /dev/null, which epoll does not
+ * support. The caller owns the descriptor, which must outlive the input; its flags are not
+ * changed.
  *
  *   input_new() -> bytes(), bytes() ... end() -> input_free() */
 #pragma once
@@ -12,7 +13,9 @@ struct error;
 struct input;
 struct loop;
 
-enum { INPUT_CHUNK = 64 * 1024 }; /* most bytes of one callback */
+/* Most bytes of one callback: with a header of 8 bytes they are one frame of 64 KiB (src/wire).
+ * Eight bytes more would be a second frame of their own, at each end a second system call. */
+enum { INPUT_CHUNK = 64 * 1024 - 8 };
 
 struct input_events {
 	void (*bytes)(void *ctx, struct view bytes);

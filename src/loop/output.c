@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -114,12 +115,18 @@ int output_new(struct loop *loop, int fd, size_t max, const struct output_events
 
 /* Writes to the descriptor directly while the queue is empty: most messages cost one system call
  * and no iteration of the loop. */
-static size_t write_now(struct output *output, struct view bytes)
+static size_t write_now(struct output *output, struct view head, struct view bytes)
 {
-	size_t done = 0;
+	size_t done = 0, len = head.len + bytes.len;
 
-	while (done < bytes.len) {
-		ssize_t n = write(output->fd, bytes.ptr + done, bytes.len - done);
+	while (done < len) {
+		size_t of_head = done < head.len ? done : head.len, of_bytes = done - of_head;
+		/* writev() does not change the parts; struct iovec has no const. */
+		const struct iovec parts[] = {
+			{ (void *)(uintptr_t)(head.ptr + of_head), head.len - of_head },
+			{ (void *)(uintptr_t)(bytes.ptr + of_bytes), bytes.len - of_bytes },
+		};
+		ssize_t n = writev(output->fd, parts, 2);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -137,9 +144,20 @@ static int set_queue_error(const struct output *output, struct error *err)
 	                 output->max);
 }
 
+static void queue_bytes(struct output *output, struct view bytes, size_t done)
+{
+	if (done < bytes.len && evbuffer_add(output->queue, bytes.ptr + done, bytes.len - done) < 0)
+		abort();
+}
+
 int output_write(struct output *output, struct view bytes, struct error *err)
 {
-	size_t done = 0, pending;
+	return output_write_pair(output, (struct view){ "", 0 }, bytes, err);
+}
+
+int output_write_pair(struct output *output, struct view head, struct view bytes, struct error *err)
+{
+	size_t done = 0, len = head.len + bytes.len, pending;
 
 	if (output->failed)
 		return 0;
@@ -147,16 +165,16 @@ int output_write(struct output *output, struct view bytes, struct error *err)
 	if (evbuffer_get_length(output->queue) != 0)
 		(void)evbuffer_write(output->queue, output->fd);
 	pending = evbuffer_get_length(output->queue);
-	if (pending != 0 && (bytes.len > output->max || pending > output->max - bytes.len))
+	if (pending != 0 && (len > output->max || pending > output->max - len))
 		return set_queue_error(output, err);
 	if (pending == 0)
-		done = write_now(output, bytes);
-	if (done == bytes.len)
+		done = write_now(output, head, bytes);
+	if (done == len)
 		return 0;
 	/* If write() failed, it fails again in on_writable(), which calls failed() from the loop:
 	 * the caller of output_write() is not prepared for callbacks. */
-	if (evbuffer_add(output->queue, bytes.ptr + done, bytes.len - done) < 0)
-		abort();
+	queue_bytes(output, head, done);
+	queue_bytes(output, bytes, done > head.len ? done - head.len : 0);
 	if (event_add(output->event, NULL) < 0)
 		event_active(output->event, EV_WRITE, 0);
 	return 0;

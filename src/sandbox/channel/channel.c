@@ -117,11 +117,11 @@ struct channel *channel_free(struct channel *channel)
 
 /* --- sending --- */
 
-void channel_queue(struct channel *channel, struct view frames)
+void channel_queue(struct channel *channel, struct view frames, struct view payload)
 {
 	struct error err;
 
-	if (channel->is_stopped || output_write(channel->output, frames, &err) == 0)
+	if (channel->is_stopped || output_write_pair(channel->output, frames, payload, &err) == 0)
 		return;
 	(void)error_set(&err, ERR_LIMIT, "the agent does not read: more than %d bytes wait for it",
 	                CHANNEL_BACKLOG_MAX);
@@ -153,7 +153,7 @@ static void send_ping(struct channel *channel)
 	if (wire_encode(&ping, 0, 0, &out, &err) < 0)
 		return channel_fail_later(channel, &err);
 	channel->pings++;
-	channel_queue(channel, buf_view(&out));
+	channel_queue(channel, buf_view(&out), (struct view){ "", 0 });
 }
 
 /* --- handshake and PING --- */
@@ -174,7 +174,7 @@ static int check_version(const struct wire_frame *frame, struct error *err)
 
 static void receive_hello(struct channel *channel)
 {
-	channel_queue(channel, buf_view(&channel->welcome));
+	channel_queue(channel, buf_view(&channel->welcome), (struct view){ "", 0 });
 	wire_link_sent(&channel->link, WIRE_WELCOME);
 	buf_done(&channel->welcome);
 }

@@ -3,8 +3,6 @@
  * The other process has a channel of its own, whose frames pass through here. Credit is counted but
  * not given: it goes through like everything else, from one end to the other. So a stream of this
  * kind has no more bytes in this server's memory than the other process has given credit for. */
-#include <string.h>
-
 #include "loop/output.h"
 #include "sandbox/channel/internal.h"
 
@@ -17,12 +15,10 @@ void channel_stream_relay(struct channel_stream *stream, const struct wire_frame
 
 static void queue_frame(struct channel *channel, const struct wire_frame *frame)
 {
-	static char out[WIRE_FRAME_MAX]; /* the program has one thread, and the queue copies */
+	char header[WIRE_HEADER];
 
-	wire_frame_header(frame, out);
-	if (frame->payload.len != 0)
-		memcpy(out + WIRE_HEADER, frame->payload.ptr, frame->payload.len);
-	channel_queue(channel, (struct view){ out, WIRE_HEADER + frame->payload.len });
+	wire_frame_header(frame, header);
+	channel_queue(channel, (struct view){ header, sizeof header }, frame->payload);
 }
 
 int channel_forward(struct channel_stream *stream, const struct wire_frame *frame,

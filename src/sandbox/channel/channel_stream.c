@@ -82,7 +82,7 @@ static int send_frame(struct channel_stream *stream, const struct wire_message *
 	if (wire_frame_cut(&bytes, &frame, err) < 0 ||
 	    wire_stream_send(&stream->wire, &frame, err) < 0)
 		return -1;
-	channel_queue(stream->channel, buf_view(&out));
+	channel_queue(stream->channel, buf_view(&out), (struct view){ "", 0 });
 	return 0;
 }
 
@@ -194,7 +194,7 @@ int channel_open(struct channel *channel, const struct wire_message *request,
 	stream->request = request->type;
 	stream->records_left = records_allowed(request);
 	stream->bytes_asked = bytes_allowed(request);
-	channel_queue(channel, buf_view(&out));
+	channel_queue(channel, buf_view(&out), (struct view){ "", 0 });
 	*ret = stream;
 	return 0;
 }
@@ -270,19 +270,18 @@ static size_t available_bytes(const struct channel_stream *stream)
 	return list_is_empty(&channel->waiting) ? room : 0;
 }
 
-/* Builds the DATA frame in a static buffer instead of with wire_encode(), which would copy the
- * bytes once more: this is the path of all bytes that go into a sandbox. */
+/* Writes the DATA frame in two parts instead of with wire_encode(), which would copy the bytes:
+ * this is the path of all bytes that go into a sandbox. */
 static void send_piece(struct channel_stream *stream, uint8_t channel, struct view piece)
 {
-	static char out[WIRE_FRAME_MAX]; /* the program has one thread, and the queue copies */
+	char header[WIRE_HEADER];
 	struct wire_frame frame = { WIRE_DATA, channel, stream->wire.id, piece };
 	struct error err;
 
 	if (wire_stream_send(&stream->wire, &frame, &err) < 0)
 		return channel_fail_later(stream->channel, &err);
-	wire_frame_header(&frame, out);
-	memcpy(out + WIRE_HEADER, piece.ptr, piece.len);
-	channel_queue(stream->channel, (struct view){ out, WIRE_HEADER + piece.len });
+	wire_frame_header(&frame, header);
+	channel_queue(stream->channel, (struct view){ header, sizeof header }, piece);
 }
 
 static size_t min_size(size_t a, size_t b)

@@ -92,7 +92,8 @@ MUST_CHECK int channel_new_timed(struct loop *loop, int fd, const struct wire_we
 /* Fails the channel from the loop: a caller in the middle of a stream's callback must not see it
  * freed. */
 void channel_fail_later(struct channel *channel, const struct error *why);
-void channel_queue(struct channel *channel, struct view frames);
+/* Queues frames; `payload` is the end of the last one. */
+void channel_queue(struct channel *channel, struct view frames, struct view payload);
 const char *channel_format_ms(uint64_t ms, char out[32]); /* "5 s" or "20 ms" */
 
 /* --- channel_stream.c --- */

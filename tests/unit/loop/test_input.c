@@ -146,7 +146,7 @@ static int open_file_of(size_t len)
 /* epoll does not support regular files; each event reads one chunk nevertheless. */
 static void regular_file_is_read_in_chunks(void **state)
 {
-	enum { LEN = 150000, CHUNK = 64 * 1024 };
+	enum { LEN = 150000 };
 	AUTO_FD int fd = open_file_of(LEN);
 
 	receiver.input = input_new(receiver.loop, fd, &events, &receiver);
@@ -154,7 +154,7 @@ static void regular_file_is_read_in_chunks(void **state)
 	loop_run(receiver.loop);
 	assert_int_equal(receiver.got.len, LEN);
 	assert_int_equal(receiver.calls, 3);
-	assert_int_equal(receiver.largest, CHUNK);
+	assert_int_equal(receiver.largest, INPUT_CHUNK);
 	assert_int_equal(receiver.ends, 1);
 	assert_int_equal(receiver.errnum, 0);
 	for (size_t i = 0; i < LEN; i++)
@@ -319,7 +319,7 @@ static void each_event_reads_once(void **state)
 	receiver.input = input_new(receiver.loop, zero, &events, &receiver);
 	run_loop_for(receiver.loop, 5); /* ends although there is always more to read */
 	assert_true(receiver.calls >= 1);
-	assert_int_equal(receiver.largest, 64 * 1024);
+	assert_int_equal(receiver.largest, INPUT_CHUNK);
 }
 
 static void non_blocking_descriptor_without_bytes_waits(void **state)
