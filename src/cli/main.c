@@ -1,9 +1,31 @@
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/mem.h"
 #include "cli/cli.h"
+
+/* Every user of the machine can read the command line of a process: values of --secret are moved
+ * away from it. */
+static void hide_secrets(char **argv)
+{
+	static const char flag[] = "--secret";
+	size_t len = sizeof flag - 1;
+
+	for (; *argv != NULL; argv++) {
+		char **value = argv, *given;
+
+		if (strcmp(*argv, flag) == 0 && argv[1] != NULL)
+			value = ++argv;
+		else if (strncmp(*argv, flag, len) != 0 || (*argv)[len] != '=')
+			continue;
+		given = *value;
+		*value = mem_dup(given);
+		explicit_bzero(given, strlen(given));
+	}
+}
 
 int main(int argc, char **argv)
 {
@@ -14,5 +36,6 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "belljar: %s\n", err.msg);
 		return 1;
 	}
+	hide_secrets(argv);
 	return cli_run(argv, environ);
 }

@@ -14,15 +14,13 @@
 #include "loop/loop.h"
 #include "loop/watch.h"
 
-/* The dialer's child gives up by itself; this time is for a dialer that does not answer at all. */
-enum { GIVE_UP_MS = DIAL_TIMEOUT_MS + 5000 };
-
 struct dial {
 	struct loop *loop;
 	int socket;
 	struct loop_watch *watch;
 	struct list requests;
 	unsigned count;
+	uint64_t timeout_ms;
 	uint32_t next_id;
 	bool is_broken;
 };
@@ -65,7 +63,13 @@ static void fail_request(struct dial_request *request, const char *text)
 
 static void on_late(void *ctx)
 {
-	fail_request(ctx, "no answer within the time for a connection");
+	struct dial_request *request = ctx;
+	char text[96];
+
+	(void)snprintf(text, sizeof text,
+	               "no connection within %g s, which is the limit (--network-dial)",
+	               (double)request->dial->timeout_ms / 1000);
+	fail_request(request, text);
 }
 
 static struct dial_request *find_request(struct dial *dial, uint32_t id)
@@ -147,9 +151,15 @@ struct dial *dial_new(struct loop *loop, int socket)
 
 	dial->loop = loop;
 	dial->socket = socket;
+	dial->timeout_ms = DIAL_TIMEOUT_MS;
 	list_init(&dial->requests);
 	dial->watch = loop_watch_new(loop, socket, on_readable, dial);
 	return dial;
+}
+
+void dial_set_timeout(struct dial *dial, uint64_t ms)
+{
+	dial->timeout_ms = ms;
 }
 
 struct dial *dial_free(struct dial *dial)
@@ -185,7 +195,7 @@ int dial_start(struct dial *dial, const struct net_host *host, uint16_t port, bo
 		.dial = dial, .id = message.id, .done = done, .ctx = ctx
 	};
 	request->timer = loop_timer_new(dial->loop, on_late, request);
-	loop_timer_start(request->timer, GIVE_UP_MS);
+	loop_timer_start(request->timer, dial->timeout_ms);
 	list_add(&dial->requests, &request->node);
 	dial->count++;
 	*ret = request;

@@ -33,6 +33,8 @@ typedef void dial_fn(void *ctx, const struct dial_result *result, const struct e
 struct dial *dial_new(struct loop *loop, int socket);
 struct dial *dial_free(struct dial *dial); /* no callback is called any more */
 DEFINE_CLEANUP(dial)
+/* How long a connection may take, instead of DIAL_TIMEOUT_MS. */
+void dial_set_timeout(struct dial *dial, uint64_t ms);
 
 /* `is_http`: the connection carries one request of plain HTTP; otherwise it is a tunnel. */
 MUST_CHECK int dial_start(struct dial *dial, const struct net_host *host, uint16_t port,

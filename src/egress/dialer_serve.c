@@ -17,7 +17,11 @@
 #include "egress/internal.h"
 #include "engine/filter/filter.h"
 
-enum { CHILD_SECONDS = DIAL_TIMEOUT_MS / 1000 };
+/* The child of a request that the server has given up ends a little later. */
+static unsigned child_seconds(const struct net_limits *limits)
+{
+	return (unsigned)((limits->dial_ms != 0 ? limits->dial_ms : DIAL_TIMEOUT_MS) / 1000 + 1);
+}
 
 bool dialer_send(int socket, const struct dialer_reply *reply, int fd)
 {
@@ -77,7 +81,8 @@ static NORETURN void run_child(const struct dialer_config *config, const struct 
 	struct dialer_reply reply = { .id = request->id };
 	int fd;
 
-	(void)alarm(CHILD_SECONDS); /* getaddrinfo() has no time-out of its own */
+	(void)alarm(child_seconds(
+	        &config->ceiling->limits)); /* getaddrinfo() has no time-out of its own */
 	fd = dialer_connect(config->ceiling, upstream, host, request, &reply);
 	reply.failed = fd < 0;
 	(void)dialer_send(socket, &reply, fd);

@@ -30,7 +30,16 @@ struct net_policy {
 	struct host_rules allow; /* of NET_MODE_ALLOW */
 };
 
+/* Of one sandbox, while it is awake. 0: no limit of its own. */
+struct net_limits {
+	uint64_t connections; /* at a time */
+	uint64_t bytes;       /* in both directions, in all */
+	uint64_t rate;        /* bytes per second, in both directions */
+	uint64_t dial_ms;     /* for the name and the connection */
+};
+
 struct net_ceiling {
+	struct net_limits limits;
 	enum net_mode max;
 	struct host_rules allow; /* that callers may ask for in NET_MODE_ALLOW */
 	struct host_rules ask;   /* that a user may allow, when a caller asks */

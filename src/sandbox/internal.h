@@ -80,6 +80,7 @@ struct sandbox {
 	struct gate *gate;    /* while it is awake; NULL: it has no network */
 	struct gate *installers[SANDBOX_INSTALLERS]; /* see sandbox_open_installer(); or NULL */
 	uint64_t installer_serials[SANDBOX_INSTALLERS];
+	struct net_once *once;     /* hosts of sandbox_allow_once(); NULL: none */
 	struct gate_log *gate_log; /* NULL: no program has had a network */
 	bool is_unloaded;          /* in manager->unloaded */
 	bool is_guest;             /* awake in another server; `box` is NULL then */
@@ -179,10 +180,11 @@ void sandbox_adopt_row(struct sandbox *sandbox, const struct sandbox_row *row);
 
 /* --- sandbox_network.c --- */
 
-enum { SANDBOX_NETWORK_ENV_MAX = 16 };
+enum { SANDBOX_NETWORK_ENV_MAX = 32 };
 /* Starts the gate of a sandbox that is ready, applies a changed policy to it, or stops it. */
 void sandbox_start_gate(struct sandbox *sandbox);
 void sandbox_stop_gate(struct sandbox *sandbox);
+void sandbox_free_once(struct sandbox *sandbox);
 void sandbox_stop_gates(struct sandbox *sandbox); /* also those of installers */
 /* The row has another policy now; `before` was the mode in force. */
 void sandbox_network_changed(struct sandbox *sandbox, enum net_mode before);

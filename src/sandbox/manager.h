@@ -18,6 +18,7 @@ struct engine;
 struct error;
 struct loop;
 struct manager;
+struct net_secrets;
 struct process;
 struct sandbox;
 struct sandbox_options;
@@ -56,6 +57,7 @@ struct manager_config {
 	 * allows. NULL: no sandbox has one. */
 	struct dial *dial;
 	const struct net_ceiling *ceiling;
+	const struct net_secrets *secrets; /* NULL: none */
 	/* A temporary sandbox that is idle is deleted instead of put to sleep: for servers that
 	 * outlive their clients. */
 	bool deletes_idle;

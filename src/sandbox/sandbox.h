@@ -128,6 +128,11 @@ const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument,
 /* The network policy in force, which is below that of the row if the operator has lowered the
  * ceiling. */
 enum net_mode sandbox_network_mode(const struct sandbox *sandbox);
+/* Allows further hosts for SANDBOX_ONCE_MS, until the sandbox is put to sleep at the latest, and
+ * keeps that in memory only: hosts is in the format of sandbox_row.network_allow. The sandbox may
+ * be asleep: the time begins now. ERR_UNSUPPORTED: another server has the sandbox awake. */
+enum { SANDBOX_ONCE_MS = 600 * 1000 };
+MUST_CHECK int sandbox_allow_once(struct sandbox *sandbox, const char *hosts, struct error *err);
 /* Lets one run of an installer reach the package indexes, and nothing else, whatever the policy of
  * the sandbox is: through a proxy that wants a password. sandbox_close_installer() ends that, and
  * so does the end of the sandbox. ERR_LIMIT: too many at a time; ERR_UNSUPPORTED: the operator

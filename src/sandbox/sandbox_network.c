@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "egress/net_secrets.h"
+#include "loop/loop.h"
 #include "sandbox/gate/gate.h"
 #include "sandbox/gate/gate_log.h"
 #include "sandbox/internal.h"
@@ -24,7 +26,38 @@ enum net_mode sandbox_network_mode(const struct sandbox *sandbox)
 	/* The operator may have lowered the ceiling since the sandbox was created. */
 	if (sandbox->manager->config.dial == NULL)
 		return NET_MODE_NONE;
+	if (sandbox->once != NULL && mode < NET_MODE_ALLOW)
+		mode = NET_MODE_ALLOW;
 	return mode <= ceiling->max ? mode : ceiling->max;
+}
+
+/* The hosts that are allowed for a while, beside those of the row. */
+struct net_once {
+	struct sandbox *sandbox;
+	struct loop_timer *timer;
+	char hosts[SANDBOX_HOSTS_MAX];
+};
+
+/* Rules that do not fit are left out, which refuses more. */
+static void add_rules(struct host_rules *rules, const struct host_rules *more)
+{
+	for (size_t i = 0; i < more->count && rules->count < HOST_RULES_MAX; i++)
+		rules->items[rules->count++] = more->items[i];
+}
+
+static void add_once(const struct sandbox *sandbox, struct net_policy *policy)
+{
+	const struct net_ceiling *ceiling = sandbox->manager->config.ceiling;
+	struct error err;
+
+	if (sandbox->once == NULL || policy->mode != NET_MODE_ALLOW)
+		return;
+	if (host_rules_read(&policy->allow, sandbox->once->hosts, '\0', HOST_RULES_CALLER, &err) <
+	    0)
+		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
+	/* The row's policy is 'packages': it holds on. */
+	if (sandbox->row.network == NET_MODE_PACKAGES)
+		add_rules(&policy->allow, &ceiling->indexes);
 }
 
 static struct net_policy *make_policy(const struct sandbox *sandbox)
@@ -34,14 +67,16 @@ static struct net_policy *make_policy(const struct sandbox *sandbox)
 
 	policy->mode = sandbox_network_mode(sandbox);
 	/* Without a list of its own, 'allow' is what the operator allows. */
-	if (policy->mode == NET_MODE_ALLOW && sandbox->row.network_allow[0] == '\0')
+	if (sandbox->row.network == NET_MODE_ALLOW && policy->mode == NET_MODE_ALLOW &&
+	    sandbox->row.network_allow[0] == '\0')
 		policy->allow = sandbox->manager->config.ceiling->allow;
-	if (policy->mode == NET_MODE_ALLOW &&
+	if (sandbox->row.network == NET_MODE_ALLOW && policy->mode == NET_MODE_ALLOW &&
 	    host_rules_read(&policy->allow, sandbox->row.network_allow, '\0', HOST_RULES_CALLER,
 	                    &err) < 0) {
 		log_warning("sandbox %s has no network: %s", sandbox->row.spec.id, err.msg);
 		policy->mode = NET_MODE_NONE;
 	}
+	add_once(sandbox, policy);
 	return policy;
 }
 
@@ -88,6 +123,7 @@ void sandbox_start_gate(struct sandbox *sandbox)
 		.channel = sandbox->channel,
 		.dial = config->dial,
 		.ceiling = config->ceiling,
+		.secrets = config->secrets,
 		.log = policy->mode != NET_MODE_NONE ? sandbox_gate_log(sandbox) : NULL,
 		.port = GATE_PORT,
 		.moved = renew_env,
@@ -108,8 +144,52 @@ void sandbox_stop_gate(struct sandbox *sandbox)
 	sandbox->gate = gate_free(sandbox->gate);
 }
 
+void sandbox_free_once(struct sandbox *sandbox)
+{
+	struct net_once *once = sandbox->once;
+
+	if (once == NULL)
+		return;
+	sandbox->once = NULL;
+	(void)loop_timer_free(once->timer);
+	free(once);
+}
+
+/* --- hosts for a while --- */
+
+static void on_once_over(void *ctx)
+{
+	struct net_once *once = ctx;
+	struct sandbox *sandbox = once->sandbox;
+	enum net_mode before = sandbox_network_mode(sandbox);
+
+	sandbox_free_once(sandbox);
+	sandbox_network_changed(sandbox, before);
+}
+
+int sandbox_allow_once(struct sandbox *sandbox, const char *hosts, struct error *err)
+{
+	enum net_mode before = sandbox_network_mode(sandbox);
+	struct net_once *once;
+
+	if (sandbox->is_guest)
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "another server has this sandbox awake: answer 'for this "
+		                 "sandbox', or use a sandbox of this server");
+	sandbox_free_once(sandbox);
+	once = mem_new(sizeof *once);
+	once->sandbox = sandbox;
+	once->timer = loop_timer_new(sandbox->manager->loop, on_once_over, once);
+	memcpy(once->hosts, hosts, sizeof once->hosts);
+	sandbox->once = once;
+	loop_timer_start(once->timer, SANDBOX_ONCE_MS);
+	sandbox_network_changed(sandbox, before);
+	return 0;
+}
+
 void sandbox_stop_gates(struct sandbox *sandbox)
 {
+	sandbox_free_once(sandbox);
 	sandbox_stop_gate(sandbox);
 	for (unsigned i = 0; i < SANDBOX_INSTALLERS; i++)
 		sandbox->installers[i] = gate_free(sandbox->installers[i]);
@@ -223,7 +303,8 @@ static const char *const variables[] = {
 	"PIP_RETRIES=3",
 };
 
-_Static_assert(ARRAY_LEN(variables) <= SANDBOX_NETWORK_ENV_MAX, "sandbox_make_env() has room");
+_Static_assert(ARRAY_LEN(variables) + NET_SECRETS_MAX <= SANDBOX_NETWORK_ENV_MAX,
+               "sandbox_make_env() has room");
 
 /* Replaces each %u and %%. */
 static char *fill_variable(const char *text, unsigned port)
@@ -247,11 +328,16 @@ static char *fill_variable(const char *text, unsigned port)
 
 size_t sandbox_network_env(const struct sandbox *sandbox, char **env)
 {
+	const struct net_secrets *secrets = sandbox->manager->config.secrets;
 	unsigned port = sandbox->gate != NULL ? gate_port(sandbox->gate) : GATE_PORT;
+	size_t count = ARRAY_LEN(variables);
 
 	if (sandbox_network_mode(sandbox) == NET_MODE_NONE)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(variables); i++)
 		env[i] = fill_variable(variables[i], port);
-	return ARRAY_LEN(variables);
+	for (size_t i = 0; secrets != NULL && i < secrets->count; i++)
+		env[count++] = mem_format("%s=%s", secrets->items[i].name,
+		                          secrets->items[i].placeholder);
+	return count;
 }

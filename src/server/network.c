@@ -12,7 +12,7 @@
 #include "base/text/utf8.h"
 #include "server/options/options.h"
 
-enum { CONFIG_MAX = 64 * 1024 };
+enum { CONFIG_MAX = 64 * 1024, SECRET_FILE_MAX = 64 * 1024 };
 
 /* The hosts of the public indexes, which pip and npm use without any configuration. */
 static const char *const public_pip[] = { "pypi.org", "files.pythonhosted.org", NULL };
@@ -149,6 +149,27 @@ static int add_index(struct net_ceiling *ceiling, const char *option, const char
 	return add_public(ceiling, public, err);
 }
 
+/* --- secrets --- */
+
+static int read_secrets(const struct options *options, struct net_secrets *secrets,
+                        struct error *err)
+{
+	AUTO_BUF struct buf file;
+	int r;
+
+	buf_init(&file, SECRET_FILE_MAX);
+	if (net_secrets_read(secrets, options->secret, ',', err) < 0)
+		return error_wrap(err, "secret");
+	if (options->secret_file == NULL)
+		return 0;
+	if (fd_read_file(options->secret_file, &file, err) < 0)
+		return error_wrap(err, "secret-file");
+	r = net_secrets_read(secrets, buf_text(&file), '\n', err);
+	if (file.len != 0)
+		explicit_bzero(file.ptr, file.len);
+	return r < 0 ? error_wrap(err, "secret-file") : 0;
+}
+
 int network_read(const struct options *options, struct network *ret, struct error *err)
 {
 	struct net_ceiling *ceiling = &ret->ceiling;
@@ -175,6 +196,12 @@ int network_read(const struct options *options, struct network *ret, struct erro
 		return error_wrap(err, "ask-hosts");
 	if (host_rules_read(&ceiling->deny, options->deny_hosts, ',', HOST_RULES_DENY, err) < 0)
 		return error_wrap(err, "deny-hosts");
+	ceiling->limits = (struct net_limits){ .connections = options->gate.connections,
+		                               .bytes = options->gate.bytes,
+		                               .rate = options->gate.rate,
+		                               .dial_ms = options->gate.dial_s * 1000 };
+	if (read_secrets(options, &ret->secrets, err) < 0)
+		return -1;
 	if (add_index(ceiling, options->pip_index, "pip-index", find_pip_index, public_pip,
 	              ret->pip_index, err) < 0)
 		return -1;

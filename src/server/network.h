@@ -3,6 +3,7 @@
 #pragma once
 #include "base/attr.h"
 #include "egress/net_policy.h"
+#include "egress/net_secrets.h"
 
 struct error;
 struct options;
@@ -11,6 +12,7 @@ enum { INDEX_URL_MAX = 512 };
 
 struct network {
 	struct net_ceiling ceiling;
+	struct net_secrets secrets;
 	char pip_index[INDEX_URL_MAX + 1];    /* "": the installer's own default, the public one */
 	char npm_registry[INDEX_URL_MAX + 1]; /* likewise */
 };

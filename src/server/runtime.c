@@ -176,8 +176,11 @@ int runtime_new(struct loop *loop, struct runtime_base *base, const struct optio
 	config.engine = runtime->engine;
 	if (runtime->base.dialer.socket >= 0)
 		runtime->dial = dial_new(loop, TAKE_FD(runtime->base.dialer.socket));
+	if (runtime->dial != NULL)
+		dial_set_timeout(runtime->dial, options->gate.dial_s * 1000);
 	config.dial = runtime->dial;
 	config.ceiling = &runtime->base.network->ceiling;
+	config.secrets = &runtime->base.network->secrets;
 	if (manager_new(loop, &config, &runtime->manager, err) < 0) {
 		(void)runtime_free(runtime);
 		return -1;

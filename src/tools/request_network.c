@@ -34,6 +34,7 @@ static const struct param params[] = {
 static const struct param output[] = {
 	FIELD("network", STRING, "The network policy of the sandbox now."),
 	FIELD("network_allow", STRINGS, "The hosts that it allows now."),
+	FIELD_OPTIONAL("for_s", INT, "Seconds, if the user has allowed them once."),
 	{ 0 },
 };
 
@@ -71,9 +72,28 @@ static int check_hosts(const struct net_ceiling *ceiling, const struct param_str
 	return 0;
 }
 
-/* True: the user has agreed. False: *err says why not, or the call waits for the answer. */
+static const char choice_key[] = "allow";
+enum { CHOICE_ONCE, CHOICE_KEEP, CHOICE_NO, CHOICES };
+static const char *const choices[CHOICES] = { "once", "for this sandbox", "no" };
+
+static json_t *make_choice(void)
+{
+	json_t *properties = json_obj(), *field = json_obj(), *list = json_list();
+
+	for (size_t i = 0; i < CHOICES; i++)
+		json_push(list, json_str(choices[i]));
+	json_set_text(field, "type", "string");
+	json_set_text(field, "title", "Allow");
+	json_set_text(field, "description", "Once is for the next ten minutes.");
+	json_set(field, "enum", list);
+	json_set(properties, choice_key, field);
+	return properties;
+}
+
+/* True: the user has agreed, for ten minutes (*is_once) or for as long as the sandbox exists.
+ * False: *err says why not, or the call waits for the answer. */
 static bool has_consent(struct mcp_call *call, const struct request_args *a, const char *id,
-                        bool *is_waiting, struct error *err)
+                        bool *is_waiting, bool *is_once, struct error *err)
 {
 	static const char key[] = "allow_network";
 	AUTO_BUF struct buf message;
@@ -96,13 +116,20 @@ static bool has_consent(struct mcp_call *call, const struct request_args *a, con
 	/* The reason is the model's, which a page or a file may have misled. */
 	(void)!buf_printf(&message, &ignored, "\nThe assistant says why: \"%s\"",
 	                  utf8_escape(view_of(a->why), why, sizeof why));
-	mcp_ask(call, key, MCP_ASK_FORM, mcp_form(buf_text(&message), json_obj()));
+	mcp_ask(call, key, MCP_ASK_FORM, mcp_form(buf_text(&message), make_choice()));
 	if (!mcp_await_answers(call)) {
 		*is_waiting = true;
 		return false;
 	}
-	if (mcp_answer(call, key) != NULL && mcp_answer_is_accepted(call, key))
-		return true;
+	*is_once = false;
+	if (mcp_answer(call, key) != NULL && mcp_answer_is_accepted(call, key)) {
+		const json_t *content = json_object_get(mcp_answer(call, key), "content");
+		const char *choice = json_string_value(json_object_get(content, choice_key));
+
+		*is_once = choice != NULL && strcmp(choice, choices[CHOICE_ONCE]) == 0;
+		if (*is_once || (choice != NULL && strcmp(choice, choices[CHOICE_KEEP]) == 0))
+			return true;
+	}
 	(void)error_set(err, ERR_LIMIT,
 	                "not allowed: the user has declined; go on without these "
 	                "hosts");
@@ -190,12 +217,34 @@ static int change_policy(struct mcp_call *call, const struct request_args *a,
 	return 0;
 }
 
+/* The row stays as it is. */
+static int allow_once(struct mcp_call *call, const struct request_args *a, struct sandbox *sandbox,
+                      struct error *err)
+{
+	static const struct sandbox_row no_hosts;
+	char hosts[SANDBOX_HOSTS_MAX];
+	json_t *info, *list;
+
+	if (add_hosts(&no_hosts, &a->hosts, hosts, err) < 0 ||
+	    sandbox_allow_once(sandbox, hosts, err) < 0)
+		return -1;
+	info = json_obj();
+	list = network_hosts_json(sandbox_row(sandbox));
+	for (const char *at = hosts; *at != '\0'; at += strlen(at) + 1)
+		json_push(list, json_str(at));
+	json_set(info, "network", json_str(net_mode_names[NET_MODE_ALLOW]));
+	json_set(info, "network_allow", list);
+	json_set(info, "for_s", json_int(SANDBOX_ONCE_MS / 1000));
+	mcp_respond_content(call, NULL, info);
+	return 0;
+}
+
 static int request_network(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct tools_context *context = mcp_call_app(call);
 	const struct request_args *a = args;
 	struct sandbox *sandbox;
-	bool must_ask, is_waiting;
+	bool must_ask, is_waiting, is_once = false;
 
 	if (tools_check_manager(context, err) < 0)
 		return -1;
@@ -208,9 +257,10 @@ static int request_network(struct mcp_call *call, const void *args, struct error
 		return -1;
 	if (sandbox_row(sandbox)->network == NET_MODE_OPEN)
 		return error_set(err, ERR_INVALID, "the sandbox reaches every public host already");
-	if (must_ask && !has_consent(call, a, sandbox_row(sandbox)->spec.id, &is_waiting, err))
+	if (must_ask &&
+	    !has_consent(call, a, sandbox_row(sandbox)->spec.id, &is_waiting, &is_once, err))
 		return is_waiting ? 0 : -1;
-	return change_policy(call, a, sandbox, err);
+	return is_once ? allow_once(call, a, sandbox, err) : change_policy(call, a, sandbox, err);
 }
 
 static bool has_askable_hosts(const void *app)

@@ -1,14 +1,19 @@
 // The network of sandboxes: policies, the proxy inside, what is refused and how that is told. All hosts are on
 // loopback, which the operator allows by address, or names that do not exist.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
+import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { open, refused, structuredOf, toolsOf } from './lib/sandboxed.mjs';
 
 const seen = [];
 const web = createServer((request, response) => {
+  const target = new URL(request.url, 'http://x').searchParams.get('to');
+  if (target) return response.writeHead(302, { location: target }).end();
   let body = '';
   request.on('data', (chunk) => (body += chunk));
   request.on('end', () => {
@@ -160,6 +165,20 @@ print(data.count(b'HTTP/1.1'), b'/first' in data, b'/second' in data)
   assert.match(connections.find(({ allowed }) => !allowed).reason, /second request/);
 });
 
+test('a redirection of an allowed host leads nowhere else, and programs without the proxy reach nothing', async () => {
+  structuredOf(await allow('redirected', host('web')));
+  const targets = [`http://${host('flood')}/`, 'http://169.254.169.254/latest/', 'http://localhost:22/', 'http://denied.allowed.example/'];
+  for (const target of targets) {
+    const { stdout } = await sh('redirected', `${curl} -L 'http://${host('web')}/?to=${target}'`);
+    assert.match(stdout, /is not allowed/, target);
+  }
+  const { connections } = structuredOf(await tools.sandbox_info({ sandbox: 'redirected' }));
+  for (const target of targets) assert.ok(connections.some(({ host: h, allowed }) => !allowed && h === new URL(target).host.replace(/^([^:]*)$/, '$1:80')), target);
+  const { stdout } = await sh('redirected', `env -u http_proxy -u HTTP_PROXY -u ALL_PROXY -u all_proxy curl -sS --max-time 5 http://${host('web')}/ 2>&1; python3 -c "import socket; socket.getaddrinfo('a.allowed.example', 80)" 2>&1 | tail -1`);
+  assert.match(stdout, /Failed to connect|Couldn't connect/);
+  assert.match(stdout, /gaierror/);
+});
+
 test('a wedged host blocks no other, and two hundred connections are made at once', async () => {
   structuredOf(await allow('many', host('web'), host('wedged')));
   const code = `
@@ -218,15 +237,23 @@ test('the user is asked for hosts that are not allowed, where the client can', a
   answers.push({ action: 'decline' });
   refused(await own.request_network({ hosts: [host('web')], why }), /not allowed: the user has declined/);
   assert.match(questions[0], /to connect to these hosts\?\n127.0.0.1:\d+\nThe assistant says why: "to test it"/);
-  answers.push({ action: 'accept', content: {} });
+  answers.push({ action: 'accept', content: { allow: 'no' } });
+  refused(await own.request_network({ hosts: [host('web')], why }), /not allowed: the user has declined/);
+  // Once: the hosts are allowed now, and the policy of the sandbox stays.
+  answers.push({ action: 'accept', content: { allow: 'once' } });
+  assert.deepEqual(structuredOf(await own.request_network({ hosts: [host('web')], why })), { network: 'allow', network_allow: [host('web')], for_s: 600 });
+  assert.match(structuredOf(await own.run_command({ command: `${curl} http://${host('web')}/once` })).stdout, /path \/once body/);
+  structuredOf(await own.reset_sandbox()); // ends what was allowed once
+  assert.match(structuredOf(await own.run_command({ command: `${curl} http://${host('web')}/once 2>&1; true` })).stdout, /Failed to connect|Couldn't connect/);
+  answers.push({ action: 'accept', content: { allow: 'for this sandbox' } });
   assert.deepEqual(structuredOf(await own.request_network({ hosts: [host('web')], why })), { network: 'allow', network_allow: [host('web')] });
   const { stdout } = structuredOf(await own.run_command({ command: `${curl} http://${host('web')}/asked; ${curl} http://x.asked.example/` }));
   assert.match(stdout, /path \/asked body .*x.asked.example:80 is not allowed: .* To ask the user for it: request_network/);
   structuredOf(await own.request_network({ hosts: ['free.example'], why }));
-  assert.equal(questions.length, 2);
+  assert.equal(questions.length, 4);
   refused(await own.request_network({ hosts: ['other.example'], why }), /other.example is not allowed: users of this server cannot allow it, ask your administrator/);
   refused(await own.request_network({ hosts: ['no.asked.example'], why }), /the administrator has denied it/);
-  assert.equal(questions.length, 2);
+  assert.equal(questions.length, 4);
   await session.close();
 });
 
@@ -234,5 +261,81 @@ test('without a user who can be asked it is no', async (t) => {
   const session = await open(t, { ASK_HOSTS: '*' });
   const own = toolsOf(async () => session);
   refused(await own.request_network({ hosts: ['asked.example'], why: 'x' }), /not allowed: this client cannot ask its user, ask your administrator/);
+  await session.close();
+});
+
+/** The port of a listener whose queue is full, so that a connection to it is never made. */
+async function fullPort(t) {
+  const source = `
+import socket, time
+l = socket.create_server(('127.0.0.1', 0), backlog=0)
+held = []
+for _ in range(4):
+    s = socket.socket(); s.setblocking(False); s.connect_ex(l.getsockname()); held.append(s)
+print(l.getsockname()[1], flush=True); time.sleep(1000)`;
+  const child = spawn('python3', ['-c', source], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  return Number((await once(createInterface(child.stdout), 'line'))[0]);
+}
+
+test('connections, bytes, rate and the time of a dial are limited, and each limit is named', async (t) => {
+  const full = await fullPort(t);
+  const session = await open(t, { NETWORK_MAX: 'allow', ALLOW_HOSTS: `127.0.0.1:${ports.web},127.0.0.1:${ports.flood},127.0.0.1:${ports.wedged},127.0.0.1:${full}`, NETWORK_DIAL: 1, NETWORK_CONNECTIONS: 2, NETWORK_BYTES: '4M', NETWORK_RATE: '1M', ANSWER_WITHIN: 170000 });
+  const own = toolsOf(async () => session);
+  const run = async (sandbox, command) => structuredOf(await own.run_command({ sandbox, command }, { timeout: 170000 })).stdout;
+  structuredOf(await own.create_sandbox({ name: 'few', network: 'allow' }));
+  const code = `
+import socket
+held = [socket.create_connection(('127.0.0.1', 3128)) for _ in range(3)]
+for s in held: s.sendall(b'CONNECT ${host('wedged')} HTTP/1.1\\r\\n\\r\\n')
+print(held[0].recv(100)[:12], held[1].recv(100)[:12])
+held[2].settimeout(1)
+try: print(held[2].recv(100))
+except TimeoutError: print('waits')
+held[0].close()
+held[2].settimeout(100)
+print(held[2].recv(100)[:12])
+`;
+  assert.equal(structuredOf(await own.run_code({ sandbox: 'few', code })).stdout, "b'HTTP/1.1 200' b'HTTP/1.1 200'\nwaits\nb'HTTP/1.1 200'\n");
+  const reasons = async (sandbox) => structuredOf(await own.sandbox_info({ sandbox })).connections.map(({ reason }) => reason).join();
+  assert.match(await reasons('few'), /2 connections are open, which is the limit \(--network-connections\)/);
+  assert.match(await run('few', `${curl} http://127.0.0.1:${full}/`), /no connection within 1 s, which is the limit \(--network-dial\)/);
+  structuredOf(await own.create_sandbox({ name: 'much', network: 'allow' }));
+  // Three megabytes at one a second, of which the first second's worth comes at once.
+  const start = Date.now();
+  assert.equal(await run('much', `${curl} http://${host('flood')}/?mib=3 | wc -c`), `${3 * 1048576}\n`);
+  assert.ok(Date.now() - start >= 1900, 'slowed down');
+  assert.notEqual(await run('much', `${curl} http://${host('flood')}/?mib=3 | wc -c`), `${3 * 1048576}\n`);
+  assert.match(await run('much', `${curl} http://${host('web')}/`), /more than 4194304 bytes, which is the limit.*--network-bytes/);
+  assert.match(await reasons('much'), /--network-bytes/);
+  await session.close();
+});
+
+test('a secret is used by requests to its host and by nothing else', async (t) => {
+  const value = 'ghp_Abcdefgh0123456789XYZ';
+  const repeating = createServer((request, response) => response.end(JSON.stringify(request.headers)));
+  const port = await listen(repeating);
+  t.after(() => repeating.close());
+  const session = await open(t, { NETWORK: 'allow', NETWORK_MAX: 'allow', ALLOW_HOSTS: `127.0.0.1:${ports.web},127.0.0.1:${port}`, SECRET: `GITHUB=${value}@127.0.0.1:${ports.web},OTHER=${value}x@127.0.0.1:${port}` });
+  const own = toolsOf(async () => session);
+  const run = async (command) => structuredOf(await own.run_command({ command })).stdout;
+  const placeholder = (await run('printf %s "$GITHUB"'));
+  assert.match(placeholder, /^ghp_[A-Z][a-z]{7}[0-9]{10}[A-Z]{3}$/);
+  assert.notEqual(placeholder, value);
+  assert.ok(!(await run('cat /proc/*/environ | tr "\\0" "\\n"; env')).includes(value));
+  seen.length = 0;
+  await run(`${curl} -H "Authorization: Bearer $GITHUB" -H 'Accept-Encoding: gzip' -d "body $GITHUB" "http://${host('web')}/bearer?q=$GITHUB"; ${curl} -u "me:$GITHUB" http://${host('web')}/basic; ${curl} -p -H "X-Token: $GITHUB" http://${host('web')}/tunnel; ${curl} -H "X-Token: $OTHER" http://${host('web')}/other`);
+  assert.deepEqual(seen.map(({ url }) => url), [`/bearer?q=${placeholder}`, '/basic', '/tunnel', '/other']);
+  assert.equal(seen[0].headers.authorization, `Bearer ${value}`);
+  assert.equal(seen[0].headers['accept-encoding'], undefined);
+  assert.equal(seen[0].body, `body ${placeholder}`);
+  assert.equal(seen[1].headers.authorization, `Basic ${Buffer.from(`me:${value}`).toString('base64')}`);
+  assert.equal(seen[2].headers['x-token'], placeholder);
+  assert.notEqual(seen[3].headers['x-token'], `${value}x`);
+  // A host that repeats the request repeats the placeholder.
+  const repeated = await run(`${curl} -H "X-Token: $OTHER" http://127.0.0.1:${port}/; echo; printf %s "$OTHER"`);
+  assert.ok(!repeated.includes(value), repeated);
+  const [json, own_placeholder] = repeated.split('\n');
+  assert.equal(JSON.parse(json)['x-token'], own_placeholder);
   await session.close();
 });

@@ -179,3 +179,74 @@ def allowed(box):
         assert done.out == "200\n200\nsocks 0\n", done
         for _ in range(3):
             assert network.process.stdout.readline().startswith("tcp 80 ")
+
+
+# What programs ask the proxy for, and the target that is recorded; None: the request names no host.
+MATRIX = [
+    ("connect evil.example:443", "evil.example:443"),
+    ("connect EviL.ExaMple:443", "evil.example:443"),
+    ("connect evil.example.:8443", "evil.example:8443"),
+    ("connect xn--gd-fka.example:443", "xn--gd-fka.example:443"),
+    ("connect g\u00f6\u00f6d.example:443", None),
+    ("connect " + "a" * 300 + ".example:443", None),
+    ("connect 1.1.1.1:443", "1.1.1.1:443"),
+    ("connect [2606:4700:4700::1111]:443", "[2606:4700:4700::1111]:443"),
+    ("connect good.example:22", "good.example:22"),
+    ("connect rebound.example:80", "rebound.example:80"),
+    ("connect metadata.example:80", "metadata.example:80"),
+    ("connect 169.254.169.254:80", "169.254.169.254:80"),
+    ("connect 127.0.0.1:8080", "127.0.0.1:8080"),
+    ("connect localhost:8080", "localhost:8080"),
+    ("connect [::1]:8080", "[::1]:8080"),
+    ("connect 10.0.2.2:8080", "10.0.2.2:8080"),
+    ("connect 172.17.0.1:2375", "172.17.0.1:2375"),
+    ("get http://evil.example/redirected", "evil.example:80"),
+    ("get http://good.example/ evil.example", None),
+    ("socks v4 8.8.8.8:53", "8.8.8.8:53"),
+    ("socks v6 fd00:ec2::254:80", "[fd00:ec2::254]:80"),
+    ("socks name bridge.example:2375", "bridge.example:2375"),
+    ("raw POST http://evil.example/smuggled HTTP/1.1\\r\\nHost: evil.example\\r\\nContent-Length: 4\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n0\\r\\n\\r\\n", None),
+]
+DIRECT = {"tcp": ["1.1.1.1:443", "8.8.8.8:53", "2606:4700:4700::1111:443", "169.254.169.254:80", "10.0.2.2:8080",
+                  "172.17.0.1:2375", "192.168.1.10:22", "127.0.0.1:8080", "::1:8080"],
+          "udp": ["8.8.8.8:53", "1.1.1.1:443", "2606:4700:4700::1111:53", "127.0.0.1:53"]}
+UNREACHABLE = {"ENETUNREACH", "EACCES", "EPERM", "EAFNOSUPPORT", "EADDRNOTAVAIL", "EHOSTUNREACH", "ECONNREFUSED"}
+
+
+def check_direct(box, options, sandbox):
+    """Programs that do not use the proxy, and raw sockets, reach nothing."""
+    for kind, targets in DIRECT.items():
+        done = box.exec("env", "-u", "HTTP_PROXY", "-u", "ALL_PROXY", "python3", "/escape/nt_reach.py", kind, *targets,
+                        options=options, sandbox=sandbox, timeout=120)
+        wrong = [line for line in done.out.splitlines()[:-1] if line.split()[0] not in UNREACHABLE]
+        assert done.code == 0 and not wrong, done
+    done = box.python("import socket\n"
+                      "for kind in ((17, 3, 0x300), (2, 3, 1), (10, 3, 58)):\n"
+                      "    try: socket.socket(*kind); print('OPEN', kind)\n"
+                      "    except OSError: print('no')\n"
+                      "try: print('RESOLVED', socket.getaddrinfo('good.example', 80))\n"
+                      "except OSError: print('no')", options=options, sandbox=sandbox)
+    assert done.out.split() == ["no"] * 4, done
+
+
+@test("NT-25", "with none, packages and allow every attempt is refused, and every one that names a host is recorded")
+def matrix(box):
+    policies = {"none": [], "packages": ["--network", "packages"], "allow": ALLOW}
+    for policy, options in policies.items():
+        sandbox = f"matrix-{policy}"
+        with names(box), FakeNetwork(box) as network:
+            check_direct(box, options, sandbox)
+            done = box.exec("python3", "/escape/nt_gate.py", *[line for line, _ in MATRIX], options=options,
+                            sandbox=sandbox, timeout=170)
+            lines = done.out.splitlines()
+            refused = {"ConnectionRefusedError"} if policy == "none" else REFUSED
+            wrong = [(attempt, line) for (attempt, _), line in zip(MATRIX, lines) if line not in refused]
+            assert done.code == 0 and len(lines) == len(MATRIX) and not wrong, (policy, wrong, done)
+            network.check_quiet()
+        if policy == "none":
+            continue  # nothing listens, so there is nothing that could be recorded
+        logs = box.belljar_verb("logs", "--state-dir", str(box.state), sandbox).out
+        for attempt, target in MATRIX:
+            assert target is None or f"network {target}" in logs, (policy, attempt, logs)
+        assert "network (malformed request)" in logs, logs
+        assert " allowed " not in logs, logs

@@ -16,7 +16,7 @@ void gate_fill(struct gate *gate)
 	struct error err;
 
 	while (!gate->is_freed && !gate->holds_off && gate->waiting < GATE_WAITING &&
-	       gate->count < GATE_LINKS_MAX) {
+	       gate->count < gate_max_links(gate)) {
 		if (gate_link_open(gate, &err) == 0)
 			continue;
 		if (!channel_has_ended(gate->options.channel))
@@ -47,6 +47,7 @@ struct gate *gate_new(const struct gate_options *options, const struct net_polic
 	gate->policy = *policy;
 	list_init(&gate->links);
 	gate->retry = loop_timer_new(options->loop, on_retry, gate);
+	gate->refill = loop_timer_new(options->loop, gate_refill, gate);
 	gate_fill(gate);
 	return gate;
 }
@@ -59,6 +60,7 @@ struct gate *gate_free(struct gate *gate)
 	while (!list_is_empty(&gate->links))
 		gate_link_free(container_of(gate->links.next, struct gate_link, node));
 	(void)loop_timer_free(gate->retry);
+	(void)loop_timer_free(gate->refill);
 	loop_defer(gate->options.loop, free, gate);
 	return NULL;
 }

@@ -23,6 +23,7 @@ struct dial;
 struct gate;
 struct gate_log;
 struct loop;
+struct net_secrets;
 
 enum {
 	GATE_PORT = 3128,      /* of 127.0.0.1 in the sandbox, unless a program has taken it */
@@ -39,6 +40,7 @@ struct gate_options {
 	struct channel *channel; /* ready */
 	struct dial *dial;
 	const struct net_ceiling *ceiling;
+	const struct net_secrets *secrets; /* NULL: none */
 	struct gate_log *log;
 	uint16_t port;
 	/* Connections without this password are refused; "": all programs of the sandbox may use

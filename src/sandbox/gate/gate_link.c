@@ -38,6 +38,8 @@ void gate_link_free(struct gate_link *link)
 	(void)loop_timer_free(link->timer);
 	buf_done(&link->head);
 	buf_done(&link->pending);
+	free(link->mask);
+	link->mask = NULL;
 	/* Callbacks of the stream, of the input and of the output may be on the stack. */
 	loop_defer(gate->options.loop, free, link);
 	gate_fill(gate);
@@ -158,15 +160,31 @@ static void forward_rest(struct gate_link *link)
  * it. */
 static int forward_head(struct gate_link *link, const struct dial_result *result, struct error *err)
 {
+	const struct net_secrets *secrets = link->gate->options.secrets;
 	AUTO_BUF struct buf out;
+	struct buf with_secrets;
 	struct proxy_request request;
 	struct view head = { link->head.ptr, link->taken };
+	int r;
 
 	buf_init(&out, PROXY_HEAD_MAX * 2);
 	if (proxy_request_read(head, result->wants_url, result->header, &request, &out, err) < 0)
 		return -1;
-	gate_relay_head(link, buf_view(&out));
-	return 0;
+	if (!net_secrets_has(secrets, &link->host, link->port)) {
+		gate_relay_head(link, buf_view(&out));
+		return 0;
+	}
+	buf_init(&with_secrets, PROXY_HEAD_MAX * 2);
+	r = net_secrets_insert(secrets, &link->host, link->port, buf_view(&out), &with_secrets,
+	                       err);
+	if (r == 0) {
+		link->mask = mem_new(sizeof *link->mask);
+		gate_relay_head(link, buf_view(&with_secrets));
+	}
+	if (with_secrets.len != 0)
+		explicit_bzero(with_secrets.ptr, with_secrets.len);
+	buf_done(&with_secrets);
+	return r;
 }
 
 static void on_dialed(void *ctx, const struct dial_result *result, const struct error *why,
@@ -228,7 +246,8 @@ static void decide_link(struct gate_link *link, const char *password)
 		return finish_answer(link);
 	}
 	if (net_policy_decide(&gate->policy, gate->options.ceiling, &link->host, link->port, &err) <
-	    0)
+	            0 ||
+	    gate_check_bytes(gate, &err) < 0)
 		return refuse_link(link, &err);
 	link->state = LINK_DIALING;
 	loop_timer_stop(link->timer);
@@ -313,6 +332,20 @@ static void receive_head(struct gate_link *link, struct view bytes)
 
 /* --- the stream --- */
 
+/* Programs see only that a connection takes long. */
+static void note_full(const struct gate *gate)
+{
+	char text[GATE_REASON_MAX];
+
+	if (gate->count - gate->waiting < gate_max_links(gate))
+		return;
+	(void)snprintf(text, sizeof text,
+	               "%u connections are open, which is the limit (--network-connections): "
+	               "further ones wait",
+	               gate->count - gate->waiting);
+	gate_log_add(gate->options.log, "(all hosts)", true, text);
+}
+
 static void on_message(void *ctx, const struct wire_message *message)
 {
 	struct gate_link *link = ctx;
@@ -322,6 +355,7 @@ static void on_message(void *ctx, const struct wire_message *message)
 	link->state = LINK_HEAD;
 	link->gate->waiting--;
 	loop_timer_start(link->timer, GATE_HEAD_MS);
+	note_full(link->gate);
 	gate_fill(link->gate);
 }
 
@@ -401,7 +435,7 @@ static const struct channel_stream_events stream_events = { .message = on_messag
 int gate_link_open(struct gate *gate, struct error *err)
 {
 	const struct wire_message request = { .type = WIRE_ACCEPT,
-		                              .accept.port = gate->options.port };
+		                              .port.port = gate->options.port };
 	struct gate_link *link = mem_new(sizeof *link);
 
 	if (channel_open(gate->options.channel, &request, &stream_events, link, &link->stream,

@@ -24,6 +24,7 @@ struct gate_log {
 	size_t count;
 	struct gate_attempt entries[GATE_LOG_ENTRIES]; /* the newest last */
 	uint64_t refusals;
+	uint64_t bytes; /* to and from hosts outside, of all gates of the sandbox */
 	/* A host is new in the log. May be NULL. */
 	void (*added)(void *ctx, const struct gate_attempt *attempt);
 	void *ctx;

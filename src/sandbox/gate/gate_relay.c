@@ -25,19 +25,35 @@ static void end_program(struct gate_link *link)
 
 /* --- from outside to the program --- */
 
+/* Without the values of secrets, which the host may repeat. At the end bytes.len is 0. */
+static void send_masked(struct gate_link *link, struct view bytes)
+{
+	AUTO_BUF struct buf out;
+	struct error ignored;
+
+	if (link->mask == NULL)
+		return gate_link_send(link, bytes);
+	buf_init(&out, INPUT_CHUNK + NET_SECRET_MAX);
+	if (net_secrets_mask(link->gate->options.secrets, link->mask, bytes, &out, &ignored) == 0)
+		gate_link_send(link, buf_view(&out));
+}
+
 static void on_outside_bytes(void *ctx, struct view bytes)
 {
 	struct gate_link *link = ctx;
 
 	link->moved_ms = clock_now_ms();
 	link->has_answer = true;
-	gate_link_send(link, bytes);
-	if (link->pending.len != 0)
+	if (gate_count_bytes(link, bytes.len))
+		return;
+	send_masked(link, bytes);
+	if (link->pending.len != 0 || link->gate->is_throttled)
 		input_pause(link->input);
 }
 
 static void end_answer(struct gate_link *link)
 {
+	send_masked(link, (struct view){ "", 0 });
 	link->outside_ended = true;
 	link->input = input_free(link->input);
 	end_program(link);
@@ -63,7 +79,7 @@ void gate_relay_writable(struct gate_link *link)
 	}
 	if (link->pending.len != 0)
 		return;
-	if (link->input != NULL)
+	if (link->input != NULL && !link->gate->is_throttled)
 		input_resume(link->input);
 	end_program(link);
 }
@@ -74,6 +90,8 @@ static void confirm_bytes(struct gate_link *link)
 {
 	size_t bytes = link->unconfirmed;
 
+	if (link->gate->is_throttled)
+		return; /* the agent sends no more until gate_relay_resume() */
 	link->unconfirmed = 0;
 	if (link->stream != NULL && bytes != 0)
 		channel_consumed(link->stream, WIRE_OUT, bytes);
@@ -152,7 +170,19 @@ static struct view cut_body(struct gate_link *link, struct view bytes)
 void gate_relay_bytes(struct gate_link *link, struct view bytes)
 {
 	link->unconfirmed += link->head.len == 0 ? bytes.len : 0; /* else counted when it arrived */
+	if (gate_count_bytes(link, bytes.len))
+		return;
 	write_outside(link, link->is_http ? cut_body(link, bytes) : bytes);
+}
+
+void gate_relay_resume(struct gate_link *link)
+{
+	if (link->state != LINK_RELAY)
+		return;
+	if (link->input != NULL && link->pending.len == 0)
+		input_resume(link->input);
+	if (link->output != NULL && output_pending(link->output) == 0)
+		confirm_bytes(link);
 }
 
 void gate_relay_program_ended(struct gate_link *link)

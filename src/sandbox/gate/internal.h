@@ -3,10 +3,12 @@
  *   gate.c        the port: ACCEPT streams, their number, the policy
  *   gate_link.c   one connection: reads the request, decides, dials, answers
  *   gate_relay.c  one connection: the bytes in both directions
+ *   gate_limits.c connections, bytes and rate
  *   gate_log.c    the log */
 #pragma once
 #include "base/buf.h"
 #include "base/list.h"
+#include "egress/net_secrets.h"
 #include "egress/proxy_http.h"
 #include "egress/proxy_socks.h"
 #include "sandbox/channel/channel.h"
@@ -19,6 +21,10 @@ struct gate {
 	struct list links;
 	unsigned count, waiting; /* links in all; those that no program has connected to */
 	struct loop_timer *retry;
+	struct loop_timer *refill; /* fires when bytes may be passed on again */
+	int64_t allowance;         /* bytes that may be passed on now, if there is a rate */
+	uint64_t refilled_ms;      /* when the allowance was last counted */
+	bool is_throttled;
 	bool holds_off; /* no stream is opened before the timer has fired */
 	bool is_freed;
 };
@@ -56,9 +62,10 @@ struct gate_link {
 	struct output *output;
 	struct buf pending; /* from outside; the agent has not taken it */
 	size_t unconfirmed; /* bytes of the program in `output`, whose credit is not given back */
-	uint64_t moved_ms;  /* when a byte was last passed on */
-	bool program_ended; /* the program has closed its direction */
-	bool outside_ended; /* the host outside has */
+	struct net_secret_mask *mask; /* of the answer; NULL: no secret is for this host */
+	uint64_t moved_ms;            /* when a byte was last passed on */
+	bool program_ended;           /* the program has closed its direction */
+	bool outside_ended;           /* the host outside has */
 	bool write_failed;
 };
 
@@ -68,6 +75,17 @@ struct gate_link {
 void gate_fill(struct gate *gate);
 /* The same after a while: the agent could not accept. */
 void gate_hold_off(struct gate *gate);
+
+/* --- gate_limits.c --- */
+
+/* The most connections at a time. */
+unsigned gate_max_links(const struct gate *gate);
+/* Fails if the sandbox has used up its bytes. */
+MUST_CHECK int gate_check_bytes(const struct gate *gate, struct error *err);
+/* Counts bytes that were passed on. True: the link was freed, because they were too many. */
+bool gate_count_bytes(struct gate_link *link, size_t bytes);
+/* Reads and confirms bytes again on all links. */
+void gate_refill(void *gate);
 
 /* --- gate_link.c --- */
 
@@ -87,6 +105,8 @@ MUST_CHECK int gate_relay_start(struct gate_link *link, int fd, struct error *er
 void gate_relay_head(struct gate_link *link, struct view head);
 /* Passes on bytes of the program. */
 void gate_relay_bytes(struct gate_link *link, struct view bytes);
+/* Goes on after a pause for the rate. */
+void gate_relay_resume(struct gate_link *link);
 void gate_relay_program_ended(struct gate_link *link);
 /* The agent takes more bytes. */
 void gate_relay_writable(struct gate_link *link);

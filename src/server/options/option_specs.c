@@ -7,36 +7,14 @@
 #include "base/trusted/trusted_names.h"
 #include "server/access/token_file.h"
 #include "server/options/option_accepts.h"
+#include "server/options/option_words.h"
 #include "server/options/options.h"
 #include "tools/profiles/profiles.h"
 
 enum { KIB = 1024, MIB = 1024 * KIB, GIB = 1024 * MIB };
 
-static const char *const log_levels[] = {
-#define X(name, word) word,
-	LOG_LEVELS(X)
-#undef X
-	        NULL,
-};
-_Static_assert(ARRAY_LEN(log_levels) == LOG_LEVEL_COUNT + 1, "a word for each level");
-
-static const char *const engines[] = { "auto", "native", "docker", NULL };
-_Static_assert(ARRAY_LEN(engines) == ENGINE_CHOICES + 1, "a word for each engine");
-
-static const char *const docker_roots[] = { "read-only", "writable", NULL };
-_Static_assert(ARRAY_LEN(docker_roots) == DOCKER_ROOTS + 1, "a word for each kind of root");
-
-static const char *const root_choices[] = { "auto", "yes", "no", NULL };
-_Static_assert(ARRAY_LEN(root_choices) == ROOTS_CHOICES + 1, "a word for each choice");
-
-static const char *const auth_choices[] = { "none", "token", NULL };
-_Static_assert(ARRAY_LEN(auth_choices) == AUTH_CHOICES + 1, "a word for each choice");
-
-static const char *const call_profiles[] = { "standard", "strict", "debug", NULL };
-_Static_assert(ARRAY_LEN(call_profiles) == SPEC_SYSCALLS_COUNT + 1, "a word for each profile");
-
 /* Every verb that starts sandboxes. */
-enum { SANDBOXES = FOR_SERVE | FOR_EXEC | FOR_RUN | FOR_SHELL | FOR_CP };
+enum { SANDBOXES = FOR_SERVE | FOR_EXEC | FOR_RUN | FOR_SHELL | FOR_CP | FOR_PORT };
 
 /* The limits of a sandbox have one source, SPEC_LIMITS: its numbers as constants, by name. */
 enum {
@@ -168,6 +146,10 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_HTTP_IDLE] = { "http-idle", NUMBER(http_idle_s), SETTING, .word = "SECONDS",
 		RANGE(75, 1, 3600),
 		.help = "Seconds after which an HTTP connection without a request is closed." },
+	[OPTION_PUBLIC_URL] = { "public-url", TEXT(public_url), SETTING, .word = "URL",
+		.accepts = opt_not_empty, .expected = "a URL",
+		.help = "How clients reach this server over HTTP, for the links of expose_port; "
+			"without it, its first address." },
 	[OPTION_STATE_DIR] = { "state-dir", PATH(state_dir), .in_file = true, .word = "DIR",
 		.verbs = SANDBOXES | FOR_PS | FOR_RM | FOR_LOGS | FOR_DOCTOR,
 		.help = "The directory that holds sandboxes and their database, instead of the "
@@ -239,6 +221,33 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_DENY_HOSTS] = { "deny-hosts", TEXT(deny_hosts), .verbs = SANDBOXES, .in_file = true,
 		.word = "HOST,...", .accepts = opt_not_empty, .expected = "hosts with , between",
 		.help = "Hosts that no sandbox may reach, whatever its policy." },
+	[OPTION_NETWORK_CONNECTIONS] = { "network-connections", NUMBER(gate.connections),
+		.verbs = SANDBOXES, .in_file = true, .word = "NUMBER", RANGE(200, 1, 200),
+		.help = "Connections to hosts outside that a sandbox may have at a time; more "
+			"wait." },
+	[OPTION_NETWORK_BYTES] = { "network-bytes", SIZE(gate.bytes), .verbs = SANDBOXES,
+		.in_file = true, .word = "SIZE", RANGE(256ULL * GIB, 0, 1ULL << 60),
+		.help = "Bytes that a sandbox may send to and receive from hosts outside, in all, "
+			"while it is awake; 0 is no limit. Then its connections end, and new ones "
+			"are refused." },
+	[OPTION_NETWORK_RATE] = { "network-rate", SIZE(gate.rate), .verbs = SANDBOXES,
+		.in_file = true, .word = "SIZE", RANGE(0, 0, 1ULL << 40),
+		.help = "Bytes per second that a sandbox may send to and receive from hosts "
+			"outside, in all; 0 is no limit." },
+	[OPTION_NETWORK_DIAL] = { "network-dial", NUMBER(gate.dial_s), .verbs = SANDBOXES,
+		.in_file = true, .word = "SECONDS", RANGE(20, 1, 300),
+		.help = "Seconds in which a host outside must be found and connected." },
+	[OPTION_SECRET] = { "secret", TEXT(secret), .verbs = SANDBOXES, .in_file = true,
+		.word = "NAME@HOST,...", .accepts = opt_not_empty,
+		.expected = "NAME@HOST or NAME=VALUE@HOST with , between",
+		.help = "Secrets that programs may use without having them: in a sandbox with a "
+			"network, the variable NAME holds a placeholder, which the gate replaces "
+			"by the value in the header fields of plain HTTP requests to HOST. The "
+			"value is that of the variable NAME of this process, or behind '='." },
+	[OPTION_SECRET_FILE] = { "secret-file", PATH(secret_file), .verbs = SANDBOXES,
+		.in_file = true, .word = "FILE",
+		.help = "A file with a secret in each line, NAME=VALUE@HOST; lines that begin with "
+			"# are comments." },
 	[OPTION_PIP_INDEX] = { "pip-index", TEXT(pip_index), .verbs = SANDBOXES, .in_file = true,
 		.word = "URL", .accepts = opt_not_empty, .expected = "a URL",
 		.help = "The index of Python packages, instead of the one that pip is configured "
@@ -395,7 +404,8 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 			"created and kept. Without this option a new one is created and deleted "
 			"afterwards." },
 	[OPTION_USER] = { "user", TEXT(user), .flag_only = true, .word = "NAME",
-		.verbs = FOR_EXEC | FOR_RUN | FOR_SHELL | FOR_PS | FOR_LOGS | FOR_CP | FOR_RM,
+		.verbs = FOR_EXEC | FOR_RUN | FOR_SHELL | FOR_PS | FOR_LOGS | FOR_CP | FOR_RM |
+			 FOR_PORT,
 		.accepts = opt_token_user, .expected = "the name of a user of 'belljar token'",
 		.help = "Work on the sandboxes of this user of 'belljar serve --auth token', "
 			"instead of your own." },

@@ -61,6 +61,7 @@ enum option_id {
 	OPTION_SESSION_IDLE,
 	OPTION_HTTP_TIMEOUT,
 	OPTION_HTTP_IDLE,
+	OPTION_PUBLIC_URL,
 	OPTION_STATE_DIR,
 	OPTION_TOOLS_DIR,
 	OPTION_SKILLS_DIR,
@@ -90,6 +91,12 @@ enum option_id {
 	OPTION_ALLOW_HOSTS,
 	OPTION_ASK_HOSTS,
 	OPTION_DENY_HOSTS,
+	OPTION_NETWORK_CONNECTIONS,
+	OPTION_NETWORK_BYTES,
+	OPTION_NETWORK_RATE,
+	OPTION_NETWORK_DIAL,
+	OPTION_SECRET,
+	OPTION_SECRET_FILE,
 	OPTION_PIP_INDEX,
 	OPTION_NPM_REGISTRY,
 	OPTION_ONE_ID,
@@ -178,7 +185,8 @@ struct options {
 	bool access_log;
 	uint64_t max_connections, max_sessions;
 	uint64_t session_idle_s, http_timeout_s, http_idle_s;
-	const char *state_dir;                       /* NULL: the default one */
+	const char *public_url; /* where clients reach the first address of HTTP; or NULL */
+	const char *state_dir;  /* NULL: the default one */
 	const char *tools_dir, *skills_dir, *mounts; /* shared directories of the host; or NULL */
 	struct spec_limits limits;     /* of a sandbox, unless its creator sets others */
 	struct spec_limits limits_max; /* the most that its creator may set; 0: not given */
@@ -190,6 +198,10 @@ struct options {
 	const char *cdi_dirs; /* separated by ":" */
 	enum net_mode network, network_max;
 	const char *allow_hosts, *ask_hosts, *deny_hosts; /* separated by ","; or NULL */
+	struct {
+		uint64_t connections, bytes, rate, dial_s;
+	} gate;                           /* limits on the network of one sandbox; 0: no limit */
+	const char *secret, *secret_file; /* of hosts; or NULL */
 	const char *pip_index, *npm_registry; /* URLs; NULL: as pip and npm are configured here */
 	enum engine_choice engine;
 	enum docker_root docker_root;
@@ -250,6 +262,7 @@ enum option_verb {
 	FOR_LOGS = 1 << 9,
 	FOR_CLIENT = 1 << 10,
 	FOR_TOKEN = 1 << 11,
+	FOR_PORT = 1 << 12,
 };
 
 enum option_type {

@@ -1,0 +1,312 @@
+#include "egress/net_secrets.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/text/base64.h"
+
+/* --- reading --- */
+
+/* What a token of a known kind begins with. Programs check it before they use a token. */
+static const char *const prefixes[] = {
+	"github_pat_", "ghp_", "gho_",  "ghs_",  "glpat-", "sk-ant-", "sk-proj-",
+	"sk-",         "hf_",  "xoxb-", "xoxp-", "npm_",   "pypi-",   "AKIA",
+};
+
+static size_t prefix_length(const char *value)
+{
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		if (strncmp(value, prefixes[i], strlen(prefixes[i])) == 0)
+			return strlen(prefixes[i]);
+	return 0;
+}
+
+/* Each letter and digit becomes another one of its kind. Letters only from a to f and A to F in a
+ * value that has no others, which is hexadecimal. */
+static void make_placeholder(struct net_secret *secret)
+{
+	size_t from = prefix_length(secret->value), len = strlen(secret->value);
+	bool is_hex = secret->value[strspn(secret->value, "0123456789abcdefABCDEF")] == '\0';
+	unsigned char bytes[NET_SECRET_MAX];
+
+	/* getrandom() returns up to 256 bytes in one call without being interrupted. */
+	for (size_t done = 0; done < len; done += 256)
+		if (getrandom(bytes + done, len - done < 256 ? len - done : 256, 0) < 0)
+			abort(); /* the kernel has no random numbers: nothing here is safe */
+	memcpy(secret->placeholder, secret->value, len + 1);
+	for (size_t i = from; i < len; i++) {
+		unsigned char c = (unsigned char)secret->value[i];
+
+		if (isdigit(c))
+			secret->placeholder[i] = (char)('0' + bytes[i] % 10);
+		else if (islower(c))
+			secret->placeholder[i] = (char)('a' + bytes[i] % (is_hex ? 6 : 26));
+		else if (isupper(c))
+			secret->placeholder[i] = (char)('A' + bytes[i] % (is_hex ? 6 : 26));
+	}
+}
+
+static int read_name(struct view text, char out[NET_SECRET_NAME_MAX + 1], struct error *err)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (!isalnum((unsigned char)text.ptr[i]) && text.ptr[i] != '_')
+			text.len = 0;
+	if (text.len == 0 || text.len > NET_SECRET_NAME_MAX || isdigit((unsigned char)text.ptr[0]))
+		return error_set(err, ERR_INVALID,
+		                 "expected NAME@HOST or NAME=VALUE@HOST, with a NAME of letters, "
+		                 "digits and _");
+	memcpy(out, text.ptr, text.len);
+	out[text.len] = '\0';
+	return 0;
+}
+
+/* A value stands in a header field. */
+static int read_value(struct net_secret *secret, struct view value, struct error *err)
+{
+	if (value.len < NET_SECRET_MIN || value.len > NET_SECRET_MAX)
+		return error_set(err, ERR_LIMIT, "the value of %s has %zu bytes, not %d to %d",
+		                 secret->name, value.len, NET_SECRET_MIN, NET_SECRET_MAX);
+	for (size_t i = 0; i < value.len; i++)
+		if (value.ptr[i] <= ' ' || value.ptr[i] > '~')
+			return error_set(err, ERR_INVALID,
+			                 "the value of %s has a space or a character that is not "
+			                 "ASCII",
+			                 secret->name);
+	memcpy(secret->value, value.ptr, value.len);
+	secret->value[value.len] = '\0';
+	make_placeholder(secret);
+	/* A value without letters and digits cannot be told from its placeholder. */
+	if (strcmp(secret->value, secret->placeholder) == 0)
+		return error_set(err, ERR_INVALID, "the value of %s has too few letters and digits",
+		                 secret->name);
+	return 0;
+}
+
+/* The longest value first: a shorter one may be a part of it. */
+static void sort_last(struct net_secrets *secrets)
+{
+	for (size_t i = secrets->count - 1; i > 0; i--) {
+		struct net_secret *before = &secrets->items[i - 1], *at = &secrets->items[i], copy;
+
+		if (strlen(before->value) >= strlen(at->value))
+			return;
+		copy = *before;
+		*before = *at;
+		*at = copy;
+	}
+}
+
+int net_secrets_add(struct net_secrets *secrets, struct view text, struct error *err)
+{
+	static struct host_rules rules; /* large; the program has one thread */
+	const char *at = text.len != 0 ? memrchr(text.ptr, '@', text.len) : NULL;
+	const char *equals = at != NULL ? memchr(text.ptr, '=', (size_t)(at - text.ptr)) : NULL;
+	struct net_secret *secret = &secrets->items[secrets->count];
+	struct view value;
+
+	if (secrets->count == NET_SECRETS_MAX)
+		return error_set(err, ERR_LIMIT, "more than %d secrets", NET_SECRETS_MAX);
+	*secret = (struct net_secret){ 0 };
+	if (at == NULL)
+		return error_set(err, ERR_INVALID,
+		                 "expected NAME@HOST or NAME=VALUE@HOST: there is no @");
+	if (read_name(
+	            (struct view){ text.ptr, (size_t)((equals != NULL ? equals : at) - text.ptr) },
+	            secret->name, err) < 0)
+		return -1;
+	if (equals != NULL) {
+		value = (struct view){ equals + 1, (size_t)(at - equals) - 1 };
+	} else {
+		const char *own = getenv(secret->name);
+
+		if (own == NULL)
+			return error_set(err, ERR_INVALID,
+			                 "the variable %s is not set: set it before belljar "
+			                 "starts, or write %s=VALUE@HOST",
+			                 secret->name, secret->name);
+		value = view_of(own);
+	}
+	rules.count = 0;
+	if (read_value(secret, value, err) < 0 ||
+	    host_rules_add(&rules, (struct view){ at + 1, text.len - (size_t)(at + 1 - text.ptr) },
+	                   HOST_RULES_OPERATOR, err) < 0)
+		return -1;
+	if (rules.count == 0)
+		return error_set(err, ERR_INVALID, "%s: there is no host behind the @",
+		                 secret->name);
+	secret->rule = rules.items[0];
+	if (secret->rule.is_any)
+		return error_set(err, ERR_INVALID, "%s: a secret is for one host, not for all",
+		                 secret->name);
+	secrets->count++;
+	sort_last(secrets);
+	return 0;
+}
+
+int net_secrets_read(struct net_secrets *secrets, const char *list, char separator,
+                     struct error *err)
+{
+	while (list != NULL && *list != '\0') {
+		const char *end = strchr(list, separator);
+		size_t len = end != NULL ? (size_t)(end - list) : strlen(list);
+		struct view item = view_trim((struct view){ list, len });
+
+		if (item.len != 0 && !(separator == '\n' && item.ptr[0] == '#') &&
+		    net_secrets_add(secrets, item, err) < 0)
+			return -1;
+		list += len + (end != NULL);
+	}
+	return 0;
+}
+
+/* --- requests --- */
+
+static bool is_for(const struct net_secret *secret, const struct net_host *host, uint16_t port)
+{
+	static struct host_rules rules; /* large; the program has one thread */
+
+	rules.count = 1;
+	rules.items[0] = secret->rule;
+	return host_rules_match(&rules, host, port);
+}
+
+bool net_secrets_has(const struct net_secrets *secrets, const struct net_host *host, uint16_t port)
+{
+	for (size_t i = 0; secrets != NULL && i < secrets->count; i++)
+		if (is_for(&secrets->items[i], host, port))
+			return true;
+	return false;
+}
+
+/* Replaces in place: both texts have the same length. */
+static void replace_all(char *text, size_t len, const char *from, const char *to)
+{
+	size_t size = strlen(from);
+	char *found;
+
+	while ((found = memmem(text, len, from, size)) != NULL) {
+		memcpy(found, to, size);
+		len -= (size_t)(found + size - text);
+		text = found + size;
+	}
+}
+
+static void insert_values(const struct net_secrets *secrets, const struct net_host *host,
+                          uint16_t port, char *text, size_t len)
+{
+	for (size_t i = 0; i < secrets->count; i++)
+		if (is_for(&secrets->items[i], host, port))
+			replace_all(text, len, secrets->items[i].placeholder,
+			            secrets->items[i].value);
+}
+
+static bool is_field(struct view line, const char *name)
+{
+	size_t len = strlen(name);
+
+	return line.len > len && line.ptr[len] == ':' && strncasecmp(line.ptr, name, len) == 0;
+}
+
+/* "Authorization: Basic ..." holds a name and a password in Base64, as git and curl send them. The
+ * text is replaced in place: Base64 of the same length has the same length. */
+static void insert_basic(const struct net_secrets *secrets, const struct net_host *host,
+                         uint16_t port, char *line, size_t len)
+{
+	static const char scheme[] = "basic ";
+	AUTO_FREE char *plain = NULL, *coded = NULL;
+	size_t plain_len;
+	char *value = memchr(line, ':', len);
+	struct view text;
+	struct error ignored;
+
+	if (value == NULL || !is_field((struct view){ line, len }, "authorization"))
+		return;
+	text = view_trim((struct view){ value + 1, len - (size_t)(value + 1 - line) });
+	if (text.len < sizeof scheme || strncasecmp(text.ptr, scheme, sizeof scheme - 1) != 0)
+		return;
+	text.ptr += sizeof scheme - 1;
+	text.len -= sizeof scheme - 1;
+	if (base64_decode(text, &plain, &plain_len, &ignored) < 0)
+		return;
+	insert_values(secrets, host, port, plain, plain_len);
+	coded = base64_encode((struct view){ plain, plain_len });
+	if (strlen(coded) == text.len)
+		memcpy(line + (text.ptr - line), coded, text.len);
+}
+
+int net_secrets_insert(const struct net_secrets *secrets, const struct net_host *host,
+                       uint16_t port, struct view head, struct buf *out, struct error *err)
+{
+	static const char *const removed[] = { "accept-encoding", "range", "if-range", "te" };
+	bool is_first = true;
+
+	while (head.len != 0) {
+		const char *end = memchr(head.ptr, '\n', head.len);
+		struct view line = { head.ptr,
+			             end != NULL ? (size_t)(end - head.ptr) + 1 : head.len };
+		size_t start = out->len;
+		bool is_removed = false;
+
+		head.ptr += line.len;
+		head.len -= line.len;
+		for (size_t i = 0; i < ARRAY_LEN(removed); i++)
+			is_removed = is_removed || is_field(line, removed[i]);
+		if (is_removed)
+			continue;
+		if (buf_add(out, line, err) < 0)
+			return -1;
+		/* The request line has the URL, which servers log. */
+		if (!is_first) {
+			insert_values(secrets, host, port, out->ptr + start, line.len);
+			insert_basic(secrets, host, port, out->ptr + start, line.len);
+		}
+		is_first = false;
+	}
+	return 0;
+}
+
+/* --- answers --- */
+
+/* How many of the last bytes may be the beginning of a value. */
+static size_t count_open(const struct net_secrets *secrets, const char *bytes, size_t len)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < secrets->count; i++) {
+		const char *value = secrets->items[i].value;
+		size_t longest = strlen(value) - 1;
+
+		for (size_t n = longest < len ? longest : len; n > most; n--)
+			if (memcmp(bytes + len - n, value, n) == 0)
+				most = n;
+	}
+	return most;
+}
+
+int net_secrets_mask(const struct net_secrets *secrets, struct net_secret_mask *mask,
+                     struct view bytes, struct buf *out, struct error *err)
+{
+	size_t start = out->len, open;
+	bool is_end = bytes.len == 0;
+
+	if (buf_add(out, (struct view){ mask->held, mask->len }, err) < 0 ||
+	    buf_add(out, bytes, err) < 0)
+		return -1;
+	mask->len = 0;
+	if (out->len == start)
+		return 0;
+	for (size_t i = 0; i < secrets->count; i++)
+		replace_all(out->ptr + start, out->len - start, secrets->items[i].value,
+		            secrets->items[i].placeholder);
+	open = is_end ? 0 : count_open(secrets, out->ptr + start, out->len - start);
+	memcpy(mask->held, out->ptr + out->len - open, open);
+	mask->len = open;
+	buf_truncate(out, out->len - open);
+	return 0;
+}

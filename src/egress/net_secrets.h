@@ -1,0 +1,67 @@
+/* net_secrets.h - secrets that programs in a sandbox use without having them.
+ *
+ * A program has a placeholder, which looks like the secret: the same length, the same kinds of
+ * characters, the prefix that tells what kind of token it is. In a request of plain HTTP to the
+ * secret's host the gate replaces placeholders by values, in the values of header fields and in
+ * Basic credentials, not in the URL and not in the body. In the answer it replaces values by
+ * placeholders, which have the same length, so that a host that repeats the request tells nothing;
+ * fields that would hide the value from that (compression, ranges) are removed from the request.
+ *
+ * The structs are plain values that the caller owns. Placeholders are made when a secret is read,
+ * and differ in each server process. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/view.h"
+#include "egress/host_rules.h"
+
+struct buf;
+struct error;
+
+enum {
+	NET_SECRETS_MAX = 16,
+	NET_SECRET_MIN = 8, /* bytes of a value: a shorter one would be replaced by chance */
+	NET_SECRET_MAX = 512,
+	NET_SECRET_NAME_MAX = 64,
+};
+
+struct net_secret {
+	char name[NET_SECRET_NAME_MAX + 1];
+	char value[NET_SECRET_MAX + 1], placeholder[NET_SECRET_MAX + 1];
+	struct host_rule rule;
+};
+
+struct net_secrets {
+	size_t count;
+	struct net_secret items[NET_SECRETS_MAX];
+};
+
+/* Adds a secret: "NAME=VALUE@HOST", or "NAME@HOST" with the value of the variable NAME of this
+ * process. The error does not repeat the value. */
+MUST_CHECK int net_secrets_add(struct net_secrets *secrets, struct view text, struct error *err);
+/* Adds the secrets of a list with `separator` between them; empty entries and, in lines, comments
+ * are passed over. NULL: none. */
+MUST_CHECK int net_secrets_read(struct net_secrets *secrets, const char *list, char separator,
+                                struct error *err);
+
+/* Whether a secret is for this host. */
+bool net_secrets_has(const struct net_secrets *secrets, const struct net_host *host, uint16_t port);
+/* Rewrites the head of a request to this host, which proxy_request_read() has made. */
+MUST_CHECK int net_secrets_insert(const struct net_secrets *secrets, const struct net_host *host,
+                                  uint16_t port, struct view head, struct buf *out,
+                                  struct error *err);
+
+/* The end of what was received of an answer, which may be the beginning of a value. */
+struct net_secret_mask {
+	char held[NET_SECRET_MAX];
+	size_t len;
+};
+
+/* Appends the bytes of an answer to out, with placeholders instead of values. The last bytes are
+ * held back if a value may begin there. At the end of the answer bytes.len is 0: they are
+ * appended. */
+MUST_CHECK int net_secrets_mask(const struct net_secrets *secrets, struct net_secret_mask *mask,
+                                struct view bytes, struct buf *out, struct error *err);
