@@ -43,7 +43,7 @@ struct verb {
 
 extern const struct verb verb_serve, verb_connect, verb_doctor, verb_completion, verb_help,
         verb_version, verb_generate, verb_exec, verb_ps, verb_rm, verb_run, verb_shell, verb_logs,
-        verb_client, verb_cp, verb_token;
+        verb_client, verb_cp, verb_token, verb_port;
 
 /* The i-th verb in the order of the help; NULL past the last. */
 const struct verb *verb_at(size_t i);

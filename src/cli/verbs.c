@@ -5,9 +5,9 @@
 
 /* Hidden verbs come last, because verb_name_at() stops at the first of them. */
 static const struct verb *const verbs[] = {
-	&verb_serve,      &verb_connect, &verb_run,     &verb_exec,     &verb_shell, &verb_ps,
-	&verb_logs,       &verb_cp,      &verb_rm,      &verb_client,   &verb_token, &verb_doctor,
-	&verb_completion, &verb_help,    &verb_version, &verb_generate,
+	&verb_serve,  &verb_connect,    &verb_run,  &verb_exec,    &verb_shell,    &verb_ps,
+	&verb_logs,   &verb_cp,         &verb_port, &verb_rm,      &verb_client,   &verb_token,
+	&verb_doctor, &verb_completion, &verb_help, &verb_version, &verb_generate,
 };
 
 const struct verb *verb_at(size_t i)

@@ -26,6 +26,7 @@
 #include "tools/files/watch_files.h"
 #include "tools/profiles/profiles.h"
 #include "tools/resources/resources.h"
+#include "tools/support/port_links.h"
 #include "tools/support/work.h"
 
 /* SIGHUP, from a terminal that closes, is a request to shut down like the others. */
@@ -225,7 +226,8 @@ static const char *why_not_ready(void *ctx)
 
 static int serve_clients(struct server *server, struct error *err)
 {
-	const struct transports_events events = { on_closed, why_not_ready, server };
+	const struct transports_events events = { on_closed, why_not_ready, server,
+		                                  &server->context.tools };
 
 	if (transports_start(&server->transports, server->loop, server->mcp, &server->mounts,
 	                     owner_local(), &events, err) < 0)
@@ -325,6 +327,10 @@ static int run_server(struct server *server, struct runtime_base *base, bool has
 	}
 	if (has_base && start_runtime(server, base, err) < 0)
 		return -1;
+	if (server->transports.http != NULL) {
+		server->context.tools.url = http_service_url(server->transports.http);
+		server->context.tools.port_links = port_links_new();
+	}
 	if (server->transports.http != NULL)
 		profile_mounts_init(&server->mounts, server->loop, server->options, server->profile,
 		                    server->mcp, &server->context.tools);
@@ -367,6 +373,7 @@ int server_run(const struct options *options, struct error *err)
 	(void)runtime_free(server.runtime);
 	(void)mcp_server_free(server.mcp);
 	profile_mounts_done(&server.mounts);
+	(void)port_links_free(server.context.tools.port_links);
 	(void)host_free(server.host);
 	porter_stop(&server.porter);
 	mcp_setup_done(&server.setup);

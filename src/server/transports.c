@@ -101,8 +101,8 @@ int transports_start(struct transports *transports, struct loop *loop, struct mc
                      const struct profile_mounts *mounts, const char *owner,
                      const struct transports_events *events, struct error *err)
 {
-	const struct http_service_events http_events = { why_not_ready, on_http_closed,
-		                                         transports };
+	const struct http_service_events http_events = { why_not_ready, on_http_closed, transports,
+		                                         events->tools };
 
 	transports->events = *events;
 	transports->answer_timer = loop_timer_new(loop, answer_waiting_calls, transports);

@@ -20,6 +20,7 @@ struct mcp_server;
 struct options;
 struct profile_mounts;
 struct stdio;
+struct tools_context;
 
 struct transports_events {
 	/* All connections are closed, because of transports_close() or because the client on
@@ -28,6 +29,7 @@ struct transports_events {
 	/* NULL if the server is ready for calls, else the reason why not. */
 	const char *(*why_not_ready)(void *ctx);
 	void *ctx;
+	const struct tools_context *tools; /* of the sandboxes whose ports HTTP serves */
 };
 
 struct transports {

@@ -1,19 +1,15 @@
 #include "tools/catalogue.h"
 
 const struct mcp_tool *const catalogue_tools[] = {
-	&tool_run_code,        &tool_run_command,
-	&tool_process_output,  &tool_process_input,
-	&tool_process_stop,    &tool_read_file,
-	&tool_write_file,      &tool_edit_file,
-	&tool_list_directory,  &tool_search_files,
-	&tool_move_path,       &tool_delete_path,
-	&tool_copy_in,         &tool_copy_out,
-	&tool_create_sandbox,  &tool_update_sandbox,
-	&tool_list_sandboxes,  &tool_sandbox_info,
-	&tool_reset_sandbox,   &tool_delete_sandbox,
-	&tool_request_network, &tool_install_packages,
-	&tool_list_packages,   &tool_tool_help,
-	&tool_server_info,     NULL,
+	&tool_run_code,       &tool_run_command,      &tool_process_output,
+	&tool_process_input,  &tool_process_stop,     &tool_read_file,
+	&tool_write_file,     &tool_edit_file,        &tool_list_directory,
+	&tool_search_files,   &tool_move_path,        &tool_delete_path,
+	&tool_copy_in,        &tool_copy_out,         &tool_create_sandbox,
+	&tool_update_sandbox, &tool_list_sandboxes,   &tool_sandbox_info,
+	&tool_reset_sandbox,  &tool_delete_sandbox,   &tool_request_network,
+	&tool_expose_port,    &tool_install_packages, &tool_list_packages,
+	&tool_tool_help,      &tool_server_info,      NULL,
 };
 
 const struct mcp_resource *const catalogue_resources[] = { &resource_server_info, NULL };

@@ -14,6 +14,7 @@
 struct host;
 struct manager;
 struct net_ceiling;
+struct port_links;
 struct skills;
 
 /* A limit in force, under the name that the manual uses. */
@@ -38,7 +39,9 @@ struct tools_context {
 
 	struct manager *manager; /* NULL: no engine is available, for the reason why_not */
 	const char *why_not;
-	const struct net_ceiling *ceiling;      /* of its network; NULL: no sandbox has one */
+	const struct net_ceiling *ceiling; /* of its network; NULL: no sandbox has one */
+	const char *url; /* of this server over HTTP, without a slash at the end; NULL: none */
+	struct port_links *port_links; /* links that browsers open ports with; NULL: no HTTP */
 	const char *pip_index, *npm_registry;   /* NULL or "": the installer's own default */
 	const char *engine;                     /* "native", "docker" */
 	struct host *host;                      /* directories that copies may use; or NULL */
@@ -80,7 +83,8 @@ extern const struct mcp_tool tool_run_code, tool_run_command, tool_process_outpu
         tool_list_directory, tool_search_files, tool_move_path, tool_delete_path, tool_copy_in,
         tool_copy_out, tool_create_sandbox, tool_update_sandbox, tool_list_sandboxes,
         tool_sandbox_info, tool_reset_sandbox, tool_delete_sandbox, tool_request_network,
-        tool_install_packages, tool_list_packages, tool_tool_help, tool_server_info;
+        tool_expose_port, tool_install_packages, tool_list_packages, tool_tool_help,
+        tool_server_info;
 extern const struct mcp_resource resource_server_info;
 extern const struct mcp_template template_tool_manual, template_sandbox_file, template_skill;
 extern const struct mcp_prompt prompt_getting_started, prompt_use_skill;

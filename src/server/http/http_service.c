@@ -1,6 +1,7 @@
 #include "server/http/http_service.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 #include "server/access/token_file.h"
 #include "server/http/internal.h"
 #include "server/options/options.h"
+#include "server/ports/ports.h"
+#include "tools/catalogue.h"
+#include "tools/support/port_links.h"
 #include "transport/http/http.h"
 #include "transport/mcp_http/mcp_http.h"
 
@@ -42,6 +46,8 @@ struct http_service {
 	const char **hosts, **origins; /* NULL-terminated, or NULL */
 	char *texts[2];                /* of both */
 	char owner[OWNER_MAX + 1];     /* of the last request with a user that a proxy named */
+	struct mcp_caller caller;      /* without tokens */
+	char *url;                     /* of http_service_url() */
 	bool is_closed;
 };
 
@@ -80,6 +86,33 @@ int http_service_prepare(const struct options *options, struct http_service **re
 	return 0;
 }
 
+/* No client reaches a wildcard address by that name. */
+const char *http_service_url(struct http_service *service)
+{
+	const char *given = service->options->public_url;
+	size_t len = given != NULL ? strlen(given) : 0;
+
+	if (service->url != NULL)
+		return service->url;
+	while (len != 0 && given[len - 1] == '/')
+		len--;
+	if (given != NULL)
+		service->url = mem_format("%.*s", (int)len, given);
+	for (size_t i = 0; i < service->listeners.count && service->url == NULL; i++) {
+		const struct http_listen *listen = &service->listeners.at[i];
+		const char *port = strrchr(listen->name, ':');
+		bool is_any = strncmp(listen->name, "0.0.0.0:", 8) == 0 ||
+		              strncmp(listen->name, "[::]:", 5) == 0;
+
+		if (!listen->is_unix)
+			service->url = mem_format("%s://%s%s",
+			                          service->secrets.tls != NULL ? "https" : "http",
+			                          is_any ? "localhost" : listen->name,
+			                          is_any && port != NULL ? port : "");
+	}
+	return service->url;
+}
+
 /* --- serving --- */
 
 /* A connection needs a descriptor, and so does every sandbox that is awake. */
@@ -113,11 +146,15 @@ static struct http_limits make_limits(const struct options *options)
 
 static void on_finished(void *ctx, const struct http_log *log)
 {
+	/* A link to a port is a secret: what stands behind the port is left out. */
+	const char *link = strncmp(log->path, "/ports/", 7) == 0 ? strstr(log->path, "/~") : NULL;
+
 	(void)ctx;
 	/* The path is decoded and may contain spaces, so it comes last. */
-	log_access("%s %s %d %" PRIu64 " bytes %" PRIu64 " ms%s %s", log->peer,
+	log_access("%s %s %d %" PRIu64 " bytes %" PRIu64 " ms%s %.*s", log->peer,
 	           log->method[0] != '\0' ? log->method : "-", log->status, log->sent_bytes,
 	           log->duration_ms, log->is_complete ? "" : " incomplete",
+	           link != NULL ? (int)(link - log->path) : INT_MAX,
 	           log->path[0] != '\0' ? log->path : "-");
 }
 
@@ -126,6 +163,8 @@ static void on_lost(void *ctx, const char *owner)
 	struct http_service *service = ctx;
 
 	mcp_http_close_owner(service->mcp, owner);
+	if (service->events.tools->port_links != NULL)
+		port_links_remove_owner(service->events.tools->port_links, owner);
 }
 
 /* Each request is checked against the time by itself; this ends streams that are open. */
@@ -167,6 +206,34 @@ static void authenticate(void *ctx, struct http_request *request, struct mcp_htt
 		take_proxy_user(service, request, ret);
 }
 
+/* Without tokens every program of this machine is the owner, but a web page is not: a browser names
+ * the page's site. */
+static bool is_browser(struct http_request *request)
+{
+	return http_get(request, "origin") != NULL || http_get(request, "sec-fetch-site") != NULL ||
+	       http_get(request, "referer") != NULL;
+}
+
+static void serve_port(void *ctx, struct http_request *request, const char *why)
+{
+	static const char need_link[] =
+	        "A browser needs a link to the port: ask for one (expose_port).";
+	struct http_service *service = ctx;
+	struct mcp_http_identity identity = { .caller = service->caller };
+	struct ports_request ports = { .tools = service->events.tools, .why = why };
+
+	if (!ports_has_link(request) && why == NULL) {
+		authenticate(service, request, &identity);
+		if (identity.refusal != 0)
+			ports.why = identity.description;
+		else if (service->secrets.access == NULL && is_browser(request))
+			ports.why = need_link;
+		else
+			ports.caller = &identity.caller;
+	}
+	ports_serve(&ports, request);
+}
+
 static const char *why_not_ready(void *ctx)
 {
 	const struct http_service *service = ctx;
@@ -174,7 +241,7 @@ static const char *why_not_ready(void *ctx)
 	return service->events.why_not_ready(service->events.ctx);
 }
 
-static void make_mcp_http(struct http_service *service, const char *owner)
+static void make_mcp_http(struct http_service *service)
 {
 	const struct options *options = service->options;
 	struct mcp_http_config config = {
@@ -183,8 +250,9 @@ static void make_mcp_http(struct http_service *service, const char *owner)
 		.hosts = service->hosts,
 		.origins = service->origins,
 		.authenticate = authenticate,
-		.caller = { .owner = owner, .scopes = MCP_SCOPE_ALL },
+		.caller = service->caller,
 		.why_not_ready = why_not_ready,
+		.serve_port = service->events.tools->port_links != NULL ? serve_port : NULL,
 		.ctx = service,
 		.limits = mcp_http_default_limits,
 	};
@@ -245,7 +313,8 @@ void http_service_start(struct http_service *service, struct loop *loop,
 	service->events = *events;
 	service->mounts = mounts;
 	service->mount_count = mount_count;
-	make_mcp_http(service, owner);
+	service->caller = (struct mcp_caller){ .owner = owner, .scopes = MCP_SCOPE_ALL };
+	make_mcp_http(service);
 	config.ctx = service->mcp;
 	service->server = http_server_new(loop, &config);
 	for (size_t i = 0; i < service->listeners.count; i++)
@@ -301,6 +370,7 @@ struct http_service *http_service_free(struct http_service *service)
 	}
 	listeners_close(&service->listeners);
 	secrets_close(&service->secrets);
+	free(service->url);
 	free(service->hosts);
 	free(service->origins);
 	free(service->texts[0]);

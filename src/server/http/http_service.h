@@ -17,6 +17,7 @@ struct error;
 struct http_service;
 struct loop;
 struct options;
+struct tools_context;
 
 /* True if the options or systemd name an address to listen on. */
 bool http_service_is_wanted(const struct options *options);
@@ -32,7 +33,11 @@ struct http_service_events {
 	/* http_service_stop() is done. */
 	void (*closed)(void *ctx);
 	void *ctx;
+	const struct tools_context *tools; /* whose sandboxes' ports are served */
 };
+/* The URL of this server, without a slash at the end: that of the options, else that of its first
+ * address. NULL: it listens on unix sockets only. Lives as long as the service. */
+const char *http_service_url(struct http_service *service);
 /* Without authentication, every call is made for `owner`. The texts, the mounts and their servers
  * must outlive the service. */
 struct mcp_http_mount;

@@ -74,6 +74,7 @@ const struct tool_example tool_examples[] = {
 	{ "list_packages", "What is installed", "{}" },
 	{ "request_network", "One host",
 	  "{\"hosts\": [\"api.example.org\"], \"why\": \"to read the prices\"}" },
+	{ "expose_port", "A web server in the sandbox", "{\"port\": 8000}" },
 	{ "create_sandbox", "A sandbox that reaches one host",
 	  "{\"network\": \"allow\", \"network_allow\": [\"example.org\"]}" },
 	{ "tool_help", "All modules", "{}" },

@@ -43,6 +43,7 @@ static uint64_t state_limit(const struct conn *conn, enum conn_state state)
 		return limits->body_ms;
 	case CONN_LINGER:
 		return LINGER_MS;
+	case CONN_RAW:
 	case CONN_FLUSH: /* limited by write_ms */
 	case CONN_CLOSED:
 		break;
@@ -125,6 +126,10 @@ static void process_input(struct conn *conn, struct view *bytes)
 			if (!request_read_body(conn->request, bytes))
 				return;
 			break;
+		case CONN_RAW:
+			if (!request_read_raw(conn->request, bytes))
+				return;
+			break;
 		case CONN_SKIP:
 			skip_body(conn, bytes);
 			if (conn->state == CONN_SKIP)
@@ -143,7 +148,8 @@ static void process_input(struct conn *conn, struct view *bytes)
 /* The client writes no more: requests that are complete are still answered. */
 static void settle_ended_conn(struct conn *conn, bool has_queue)
 {
-	bool is_waiting = conn->state == CONN_REQUEST && !request_is_reading(conn->request);
+	bool is_waiting = conn->state == CONN_RAW ||
+	                  (conn->state == CONN_REQUEST && !request_is_reading(conn->request));
 
 	if (is_waiting || (conn->state == CONN_IDLE && conn->held.len != 0))
 		return;
@@ -263,6 +269,8 @@ static void on_end(void *ctx)
 	}
 	if (conn->state == CONN_REQUEST && !request_is_reading(conn->request))
 		request_probe(conn->request);
+	if (conn->state == CONN_RAW && conn->request->raw->ended != NULL)
+		conn->request->raw->ended(conn->request->raw_ctx);
 	settle_conn(conn);
 }
 
@@ -273,6 +281,8 @@ static void on_writable(void *ctx)
 	conn_flush(conn);
 	if (conn->queue.len != conn->queue_start && !conn->is_broken)
 		return;
+	if (conn->state == CONN_RAW && !conn->is_broken)
+		conn->request->raw->drained(conn->request->raw_ctx);
 	if (conn->state == CONN_IDLE)
 		conn->deadline_ms = clock_now_ms() + conn->server->config.limits.idle_ms;
 	conn_run(conn, no_bytes);

@@ -158,5 +158,27 @@ void http_stream_start(struct http_request *request, int status, const struct ht
 void http_stream_write(struct http_request *request, struct view bytes);
 void http_stream_end(struct http_request *request);
 
+/* --- the connection as it is --- */
+
+/* For a request that is passed on to another server. After http_raw_start() the connection carries
+ * what the caller writes, beginning with a status line, and ends with the request: http_raw_end()
+ * closes it when everything is written, so the caller writes "Connection: close" unless it switches
+ * protocols. The head and the body of the request must have been read before. */
+struct http_raw_events {
+	/* Bytes that the client has sent behind the request. NULL: they are dropped. */
+	void (*bytes)(void *ctx, struct view bytes);
+	void (*ended)(void *ctx);   /* the client writes no more; may be NULL */
+	void (*drained)(void *ctx); /* the client has taken everything that was written */
+};
+void http_raw_start(struct http_request *request, int status, const struct http_raw_events *events,
+                    void *ctx);
+void http_raw_write(struct http_request *request, struct view bytes);
+/* Stops or starts again passing bytes of the client on. */
+void http_raw_pause(struct http_request *request, bool is_paused);
+void http_raw_end(struct http_request *request);
+
+/* The i-th field of the request, with its name in lower case; false behind the last. */
+bool http_field_at(const struct http_request *request, size_t i, struct http_field *ret);
+
 /* Bytes of the response that the client's connection has not taken yet. */
 size_t http_queued(const struct http_request *request);

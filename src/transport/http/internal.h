@@ -1,8 +1,9 @@
 /* internal.h - connections and requests, for the files of src/transport/http.
  *
  *   IDLE ---> HEAD ---> REQUEST ---> SKIP ---> IDLE          keep-alive
- *     |         |          |          |
- *     '---------'----------'----------'-----> FLUSH ---> LINGER ---> CLOSED
+ *     |         |        |  |         |
+ *     |         |        | RAW        |
+ *     '---------'--------'--'---------'-----> FLUSH ---> LINGER ---> CLOSED
  *
  * A connection without a request has no buffer: an open connection that is silent costs less than
  * 1 KiB. A connection is closed from the loop only, never from within a function that a handler
@@ -28,6 +29,7 @@ enum conn_state {
 	CONN_IDLE,    /* between two requests, or before the first */
 	CONN_HEAD,    /* a part of a head has arrived */
 	CONN_REQUEST, /* the handler has the request */
+	CONN_RAW,     /* the handler writes to the client, and reads from it, itself */
 	CONN_SKIP,    /* the response is complete, the rest of the body is dropped */
 	CONN_FLUSH,   /* the connection ends when the queue is written */
 	CONN_LINGER,  /* the writing side is shut down; input is dropped until the client closes */
@@ -76,15 +78,18 @@ struct http_request {
 	void (*on_closed)(void *ctx);
 	void *closed_ctx;
 	const char *keep_alive;
+	const struct http_raw_events *raw; /* in RAW */
+	void *raw_ctx;
 	uint64_t start_ms;
 	uint64_t sent_bytes;
 	int status;
 	enum response_state response;
 	bool is_valid; /* the head was parsed */
 	bool sent_continue;
-	bool is_bodiless; /* the response has no body: HEAD, 204, 304 */
-	bool is_chunked;  /* the response is */
-	bool closes;      /* the connection ends after the response */
+	bool is_raw_paused; /* bytes of the client are held, in RAW */
+	bool is_bodiless;   /* the response has no body: HEAD, 204, 304 */
+	bool is_chunked;    /* the response is */
+	bool closes;        /* the connection ends after the response */
 };
 
 struct listener {
@@ -143,6 +148,8 @@ struct http_request *request_new(struct conn *conn) RETURNS_NONNULL;
 void request_free(struct http_request *request);
 /* Reads the head from the front of *bytes; the handler is called when it is complete. */
 void request_read_head(struct http_request *request, struct view *bytes);
+/* In RAW: passes bytes on. False: the handler does not take any now. */
+bool request_read_raw(struct http_request *request, struct view *bytes);
 /* Reads the body if the handler wants it. False: nothing to do until more arrives. */
 bool request_read_body(struct http_request *request, struct view *bytes);
 /* The body may still arrive, and the handler waits for it. */

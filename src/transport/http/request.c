@@ -264,6 +264,30 @@ void request_probe(struct http_request *request)
 		stream_keep_alive(request);
 }
 
+bool request_read_raw(struct http_request *request, struct view *bytes)
+{
+	struct view all = *bytes;
+
+	if (bytes->len == 0 || request->is_raw_paused)
+		return false;
+	bytes->ptr += all.len;
+	bytes->len = 0;
+	if (request->raw->bytes != NULL)
+		request->raw->bytes(request->raw_ctx, all);
+	return true;
+}
+
+bool http_field_at(const struct http_request *request, size_t i, struct http_field *ret)
+{
+	const struct head *head = &request->head;
+
+	if (i >= head->field_count)
+		return false;
+	ret->name = request->text.ptr + head->fields[i].name;
+	ret->value = request->text.ptr + head->fields[i].value;
+	return true;
+}
+
 enum http_method http_method(const struct http_request *request)
 {
 	return request->head.method;

@@ -242,6 +242,37 @@ void stream_keep_alive(struct http_request *request)
 	write_stream(request, view_of(request->keep_alive));
 }
 
+void http_raw_start(struct http_request *request, int status, const struct http_raw_events *events,
+                    void *ctx)
+{
+	assert(request->response == RESPONSE_NONE);
+	request->response = RESPONSE_STREAM;
+	request->status = status;
+	request->closes = true;
+	request->raw = events;
+	request->raw_ctx = ctx;
+	conn_set_state(request->conn, CONN_RAW);
+}
+
+void http_raw_write(struct http_request *request, struct view bytes)
+{
+	request->sent_bytes += bytes.len;
+	if (bytes.len != 0)
+		conn_write(request->conn, &bytes, 1);
+}
+
+void http_raw_pause(struct http_request *request, bool is_paused)
+{
+	request->is_raw_paused = is_paused;
+	if (!is_paused)
+		conn_schedule(request->conn);
+}
+
+void http_raw_end(struct http_request *request)
+{
+	end_response(request);
+}
+
 size_t http_queued(const struct http_request *request)
 {
 	return conn_queued(request->conn);

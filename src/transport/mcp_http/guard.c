@@ -109,13 +109,18 @@ static bool is_unix_socket(const struct http_request *request)
 	return strcmp(http_peer(request, peer), "unix") == 0;
 }
 
+/* No browser reaches a unix socket by a name that it resolved. */
+bool guard_allows_peer(const struct mcp_http_config *config, struct http_request *request)
+{
+	return is_unix_socket(request) || guard_allows_host(config, http_get(request, "host"));
+}
+
 const char *guard_check(const struct mcp_http_config *config, struct http_request *request)
 {
 	const char *origin = http_get(request, "origin");
 	const char *host = http_get(request, "host");
 
-	/* No browser reaches a unix socket by a name that it resolved. */
-	if (!is_unix_socket(request) && !guard_allows_host(config, host))
+	if (!guard_allows_peer(config, request))
 		return "The Host header names a host that this server does not serve: use "
 		       "localhost or an address, or add the name to the allowed hosts.";
 	if (origin != NULL && !guard_allows_origin(config, origin, host))

@@ -92,6 +92,9 @@ void answer_refusal(const struct mcp_http *http, struct http_request *request,
 
 /* --- guard.c: which web pages and which names of the server are allowed --- */
 
+/* Whether the request came by a name of this server, so that no web site has made its own name lead
+ * here. */
+bool guard_allows_peer(const struct mcp_http_config *config, struct http_request *request);
 /* host: NULL if there is no Host. */
 bool guard_allows_host(const struct mcp_http_config *config, const char *host);
 bool guard_allows_origin(const struct mcp_http_config *config, const char *origin,

@@ -273,6 +273,22 @@ static void receive_other_request(struct incoming *incoming)
 	answer_not_found(incoming->http, incoming->request);
 }
 
+/* A page that a sandbox serves has an Origin of its own, and a link as its proof instead. */
+static bool receive_port_request(struct mcp_http *http, struct http_request *request)
+{
+	const struct mcp_http_config *config = &http->config;
+
+	if (config->serve_port == NULL || strncmp(http_path(request), "/ports/", 7) != 0)
+		return false;
+	if (!guard_allows_peer(config, request))
+		answer_error(http, request, 403, ANSWER_TRANSPORT, guard_check(config, request));
+	else if (http->stopping)
+		answer_error(http, request, 503, ANSWER_TRANSPORT, "The server is being stopped.");
+	else
+		config->serve_port(config->ctx, request, guard_check(config, request));
+	return true;
+}
+
 void mcp_http_request(void *ctx, struct http_request *request)
 {
 	struct mcp_http *http = ctx;
@@ -280,6 +296,8 @@ void mcp_http_request(void *ctx, struct http_request *request)
 	const char *why = guard_check(&http->config, request);
 	enum http_method method = http_method(request);
 
+	if (receive_port_request(http, request))
+		return;
 	if (why != NULL)
 		answer_error(http, request, 403, ANSWER_TRANSPORT, why);
 	else if (!route_find(&http->config, http_path(request), &incoming.endpoint,

@@ -4,6 +4,7 @@
  *                              stateless revisions, which have none
  *   PREFIX/sse, /messages/     HTTP+SSE of 2024-11-05
  *   PREFIX/...                 other paths that a mount answers itself
+ *   /ports/...                 ports of sandboxes, which the caller serves
  *   /healthz, /readyz          the state of the server, for anyone
  *
  * The caller makes the HTTP server with mcp_http_request() as its handler:
@@ -81,6 +82,9 @@ struct mcp_http_config {
 	void (*authenticate)(void *ctx, struct http_request *request,
 	                     struct mcp_http_identity *ret);
 	struct mcp_caller caller;
+	/* Answers a request below /ports/, whose Host was checked and nothing else: `why` is NULL,
+	 * or says why a web page may not use the server (Origin). NULL: there are no such paths. */
+	void (*serve_port)(void *ctx, struct http_request *request, const char *why);
 	/* NULL if the server is ready for calls, else the reason why not. May itself be NULL. */
 	const char *(*why_not_ready)(void *ctx);
 	void *ctx;

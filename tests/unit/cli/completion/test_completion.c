@@ -59,7 +59,7 @@ static void bash_completes_verbs_and_options(void **state)
 	} cases[] = {
 		{ "belljar con", "connect\n" },
 		{ "belljar ''",
-		  "serve\nconnect\nrun\nexec\nshell\nps\nlogs\ncp\nrm\nclient\ntoken\ndoctor\ncompletion\n"
+		  "serve\nconnect\nrun\nexec\nshell\nps\nlogs\ncp\nport\nrm\nclient\ntoken\ndoctor\ncompletion\n"
 		  "help\nversion\n" },
 		{ "belljar --ver", "--version\n" },
 		{ "belljar --log", "--log-level\n" },

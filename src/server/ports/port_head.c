@@ -1,0 +1,303 @@
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "server/ports/internal.h"
+#include "transport/http/http.h"
+
+/* --- the request --- */
+
+/* Fields that the program does not get. The token, cookies and session are the client's and this
+ * server's; Referer and Origin name this server; the others are about the connection, or written
+ * anew. */
+static const char *const kept_back[] = {
+	"authorization",
+	"connection",
+	"content-length",
+	"cookie",
+	"expect",
+	"forwarded",
+	"host",
+	"keep-alive",
+	"origin",
+	"proxy-authorization",
+	"proxy-connection",
+	"referer",
+	"te",
+	"trailer",
+	"transfer-encoding",
+	"upgrade",
+	"x-forwarded-for",
+	"x-forwarded-host",
+	"x-forwarded-prefix",
+	"x-forwarded-proto",
+	"x-user-id",
+	"mcp-session-id",
+	"last-event-id",
+	NULL,
+};
+
+static bool is_listed(const char *const *list, const char *name)
+{
+	for (; *list != NULL; list++)
+		if (strcasecmp(*list, name) == 0)
+			return true;
+	return false;
+}
+
+/* Whether the client's Connection field names this field as one of the connection. */
+static bool is_hop_field(struct http_request *request, const char *name)
+{
+	const char *list = http_get(request, "connection");
+	size_t len = strlen(name);
+
+	while (list != NULL && *list != '\0') {
+		size_t word = strcspn(list, ", \t");
+
+		if (word == len && strncasecmp(list, name, len) == 0)
+			return true;
+		list += word;
+		list += strspn(list, ", \t");
+	}
+	return false;
+}
+
+/* The path was decoded by the parser. Every byte that means something else than itself in a path is
+ * encoded again. */
+static void add_path(struct buf *out, const char *path)
+{
+	static const char plain[] = "-._~!$&'()*+,;=:@/";
+	struct error ignored;
+
+	(void)!buf_add(out, view_of(*path == '\0' ? "/" : ""), &ignored);
+	for (; *path != '\0'; path++) {
+		bool is_plain = isalnum((unsigned char)*path) || strchr(plain, *path) != NULL;
+
+		(void)!buf_printf(out, &ignored, is_plain ? "%c" : "%%%02X", (unsigned char)*path);
+	}
+}
+
+void port_request_head(struct http_request *request, const struct port_path *path, bool upgrades,
+                       size_t body_len, struct buf *out)
+{
+	const char *query = http_query(request);
+	struct http_field field;
+	struct error ignored; /* out has room for a head of the parser's size, encoded */
+
+	(void)!buf_printf(out, &ignored, "%s ", http_method_text(request));
+	add_path(out, path->rest);
+	(void)!buf_printf(out, &ignored, "%s%s HTTP/1.1\r\nHost: localhost:%u\r\n",
+	                  *query != '\0' ? "?" : "", query, path->port);
+	for (size_t i = 0; http_field_at(request, i, &field); i++)
+		if (!is_listed(kept_back, field.name) && !is_hop_field(request, field.name))
+			(void)!buf_printf(out, &ignored, "%s: %s\r\n", field.name, field.value);
+	(void)!buf_printf(out, &ignored, "X-Forwarded-Prefix: %s\r\nX-Forwarded-Proto: %s\r\n",
+	                  path->prefix, http_is_tls(request) ? "https" : "http");
+	if (upgrades)
+		(void)!buf_printf(out, &ignored, "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n",
+		                  http_get(request, "upgrade"));
+	else if (body_len != 0 || http_method(request) == HTTP_POST)
+		(void)!buf_printf(out, &ignored, "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+		                  body_len);
+	else
+		(void)!buf_printf(out, &ignored, "Connection: close\r\n\r\n");
+}
+
+/* --- the answer --- */
+
+/* The fields of an answer that reach the client. A list of what is allowed, because browsers learn
+ * new fields that act on the whole origin: Set-Cookie, Clear-Site-Data, Strict-Transport-Security,
+ * Alt-Svc, NEL, Service-Worker-Allowed and others. */
+static const char *const passed_on[] = {
+	"accept-ranges",
+	"age",
+	"allow",
+	"cache-control",
+	"content-disposition",
+	"content-encoding",
+	"content-language",
+	"content-length",
+	"content-range",
+	"content-security-policy",
+	"content-type",
+	"date",
+	"etag",
+	"expires",
+	"last-modified",
+	"location",
+	"retry-after",
+	"sec-websocket-accept",
+	"sec-websocket-extensions",
+	"sec-websocket-protocol",
+	"server",
+	"transfer-encoding",
+	"vary",
+	"x-content-type-options",
+	"x-frame-options",
+	NULL,
+};
+
+/* Without allow-same-origin a page has an origin of its own, which no other path of this server
+ * accepts, and neither cookies nor storage. */
+static const char security_fields[] =
+        "Content-Security-Policy: sandbox allow-downloads allow-forms allow-modals "
+        "allow-pointer-lock allow-popups allow-scripts\r\n"
+        "Referrer-Policy: no-referrer\r\n";
+
+static const char link_fields[] = "Access-Control-Allow-Origin: *\r\n"
+                                  "Access-Control-Expose-Headers: *\r\n";
+
+static bool is_value(struct view value)
+{
+	for (size_t i = 0; i < value.len; i++) {
+		unsigned char c = (unsigned char)value.ptr[i];
+
+		if ((c < ' ' && c != '\t') || c == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static bool is_name(struct view name)
+{
+	for (size_t i = 0; i < name.len; i++)
+		if (!isalnum((unsigned char)name.ptr[i]) &&
+		    (name.ptr[i] == '\0' || strchr("!#$%&'*+-.^_`|~", name.ptr[i]) == NULL))
+			return false;
+	return name.len != 0 && name.len < 64;
+}
+
+static int set_malformed(const char *what, struct error *err)
+{
+	return error_set(err, ERR_SYNTAX, "the answer of the program has %s", what);
+}
+
+/* "HTTP/1.1 200 OK" */
+static int read_status(struct view line, int *ret, struct error *err)
+{
+	if (line.len < 12 || strncmp(line.ptr, "HTTP/1.", 7) != 0 ||
+	    (line.ptr[7] != '0' && line.ptr[7] != '1') || line.ptr[8] != ' ' ||
+	    !isdigit((unsigned char)line.ptr[9]) || !isdigit((unsigned char)line.ptr[10]) ||
+	    !isdigit((unsigned char)line.ptr[11]) || (line.len > 12 && line.ptr[12] != ' ') ||
+	    !is_value(line))
+		return set_malformed("no status line of HTTP/1.1", err);
+	*ret = (line.ptr[9] - '0') * 100 + (line.ptr[10] - '0') * 10 + (line.ptr[11] - '0');
+	return *ret >= 100 && *ret <= 599 ? 0 : set_malformed("an unknown status", err);
+}
+
+/* What decides about the length of the body must not be open to two readings. */
+struct framing {
+	unsigned lengths, codings;
+};
+
+static int count_framing(struct framing *framing, const char *name, struct view value,
+                         struct error *err)
+{
+	framing->lengths += strcmp(name, "content-length") == 0;
+	framing->codings += strcmp(name, "transfer-encoding") == 0;
+	if (framing->lengths + framing->codings > 1)
+		return set_malformed("two lengths", err);
+	if (strcmp(name, "content-length") == 0) {
+		for (size_t i = 0; i < value.len; i++)
+			if (!isdigit((unsigned char)value.ptr[i]))
+				return set_malformed("a Content-Length that is no number", err);
+		return value.len != 0 && value.len < 19 ? 0 : set_malformed("a bad length", err);
+	}
+	if (strcmp(name, "transfer-encoding") == 0 &&
+	    (value.len != 7 || strncasecmp(value.ptr, "chunked", 7) != 0))
+		return set_malformed("a transfer coding other than chunked", err);
+	return 0;
+}
+
+/* A redirection of the program is below the prefix for the client. */
+static void add_location(struct buf *out, const struct port_path *path, struct view value)
+{
+	char own[32];
+	struct error ignored;
+	int len;
+
+	(void)snprintf(own, sizeof own, "http://localhost:%u", path->port);
+	len = (int)strlen(own);
+	if (value.len >= (size_t)len && strncmp(value.ptr, own, (size_t)len) == 0 &&
+	    (value.len == (size_t)len || value.ptr[len] == '/')) {
+		value.ptr += len;
+		value.len -= (size_t)len;
+	}
+	if (value.len == 0 || (value.ptr[0] == '/' && (value.len == 1 || value.ptr[1] != '/')))
+		(void)!buf_printf(out, &ignored, "location: %s%.*s\r\n", path->prefix,
+		                  (int)value.len, value.ptr);
+	else
+		(void)!buf_printf(out, &ignored, "location: %.*s\r\n", (int)value.len, value.ptr);
+}
+
+static int add_field(struct buf *out, const struct port_path *path, struct view line,
+                     struct framing *framing, struct error *err)
+{
+	const char *colon = memchr(line.ptr, ':', line.len);
+	struct view name = { line.ptr, colon != NULL ? (size_t)(colon - line.ptr) : 0 };
+	struct view value;
+	char lower[64];
+	struct error ignored;
+
+	if (!is_name(name))
+		return set_malformed("a malformed field", err);
+	for (size_t i = 0; i < name.len; i++)
+		lower[i] = (char)tolower((unsigned char)name.ptr[i]);
+	lower[name.len] = '\0';
+	value = view_trim((struct view){ colon + 1, line.len - name.len - 1 });
+	if (!is_value(value))
+		return set_malformed("a control character in a field", err);
+	if (count_framing(framing, lower, value, err) < 0)
+		return -1;
+	if (strcmp(lower, "location") == 0)
+		add_location(out, path, value);
+	else if (is_listed(passed_on, lower))
+		(void)!buf_printf(out, &ignored, "%s: %.*s\r\n", lower, (int)value.len, value.ptr);
+	return 0;
+}
+
+/* Cuts a line that ends with CRLF. */
+static int next_line(struct view *rest, struct view *ret, struct error *err)
+{
+	if (!view_next_line(rest, ret) || ret->len == 0 || ret->ptr[ret->len - 1] != '\r')
+		return set_malformed("a line without CRLF", err);
+	ret->len--;
+	return 0;
+}
+
+int port_answer_head(struct view head, const struct port_answer_options *options, struct buf *out,
+                     struct error *err)
+{
+	struct framing framing = { 0 };
+	struct view line;
+	unsigned fields = 0;
+	struct error ignored;
+	int status = 0;
+
+	if (next_line(&head, &line, err) < 0 || read_status(line, &status, err) < 0)
+		return -1;
+	if (status == 101 && !options->upgrades)
+		return set_malformed("another protocol, which the client has not asked for", err);
+	(void)!buf_printf(out, &ignored, "HTTP/1.1 %.*s\r\n", (int)(line.len - 9), line.ptr + 9);
+	for (;;) {
+		if (next_line(&head, &line, err) < 0)
+			return -1;
+		if (line.len == 0)
+			break;
+		if (++fields > PORT_ANSWER_FIELDS_MAX)
+			return set_malformed("too many fields", err);
+		if (add_field(out, options->path, line, &framing, err) < 0)
+			return -1;
+	}
+	(void)!buf_add(out, view_of(security_fields), &ignored);
+	if (options->is_link)
+		(void)!buf_add(out, view_of(link_fields), &ignored);
+	(void)!buf_add(out,
+	               view_of(status == 101 ? "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+	                                     : "Connection: close\r\n\r\n"),
+	               &ignored);
+	return out->len < out->max ? status : set_malformed("too long a head", err);
+}
