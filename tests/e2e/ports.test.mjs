@@ -1,7 +1,7 @@
 // Ports of sandboxes: `belljar port`, expose_port and the paths below /ports/ of a server over HTTP. The program inside
 // is hostile to the browser, and the client's token is none of its business.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, connect } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { connectHttp, startHttp } from './lib/http.mjs';
 import { BELLJAR, serverEnv } from './lib/programs.mjs';
 import { open, stateDir, structuredOf, toolsOf } from './lib/sandboxed.mjs';
-import { bearer, eventually, tokenFile } from './lib/tokens.mjs';
+import { bearer, certificate, eventually, scratch, tokenFile } from './lib/tokens.mjs';
 
 // Answers with what it was asked; /raw answers with the bytes of its query, /ws repeats what it gets after a switch.
 const PROGRAM = `
@@ -57,6 +57,7 @@ async function startProgram(tools, sandbox, address = '127.0.0.1') {
 
 async function exposed(t, args = [], headers) {
   const server = await startHttp(t, BELLJAR, { args: ['serve', '--http', '127.0.0.1:0', ...args], env: { BELLJAR_STATE_DIR: stateDir(t) } });
+  if (args.includes('--tls-cert')) server.url = server.url.replace('http:', 'https:');
   const session = await connectHttp(t, server, { version: 1, headers });
   const tools = toolsOf(async () => session);
   structuredOf(await tools.create_sandbox({ name: 'web' }));
@@ -170,6 +171,20 @@ test('a WebSocket is passed on in both directions, and nothing else switches pro
   await once(socket, 'close');
   assert.match(await raw(server.port, `${head}Connection: close\r\n\r\n`), /^HTTP\/1.1 502 /);
   assert.match(await raw(server.port, `${head}Connection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n`), /^HTTP\/1.1 502 /);
+  await server.close();
+});
+
+test('ports are served over TLS, and --public-url is the beginning of links', async (t) => {
+  const { cert, key } = certificate(scratch(t), 'localhost');
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+  t.after(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
+  const { server, tools } = await exposed(t, ['--tls-cert', cert, '--tls-key', key, '--public-url', 'https://box.example/belljar/']);
+  await startProgram(tools, 'web');
+  const { link } = structuredOf(await tools.expose_port({ port: 8000, sandbox: 'web' }));
+  assert.match(link, /^https:\/\/box.example\/belljar\/ports\/[^/]+\/8000\/~[0-9a-f]{32}\/$/);
+  const get = (path) => execFileSync('curl', ['-sSk', '--max-time', '60', `https://localhost:${server.port}${pathOf(link).replace('/belljar', '')}${path}`], { maxBuffer: 2 ** 26 });
+  assert.match(get('x').toString(), /^GET \/x HTTP\/1.1\n[^]*X-Forwarded-Proto: https\n/);
+  assert.equal(get('big').length, 32 << 20);
   await server.close();
 });
 
