@@ -86,10 +86,14 @@ async function saveImage(name, command) {
     assert.ok(status < 300 || status === 304, JSON.stringify(json));
     return json;
   };
-  const { Id } = await call('POST', '/containers/create', { body: { Image: process.env.E2E_BELLJAR_IMAGE, Cmd: ['sh', '-c', command], NetworkDisabled: true } });
+  // Podman's own default of open files may be more than this machine allows.
+  const Ulimits = ['nofile', 'nproc'].map((Name) => ({ Name, Soft: 1024, Hard: 1024 }));
+  const { Id } = await call('POST', '/containers/create', {
+    body: { Image: process.env.E2E_BELLJAR_IMAGE, Cmd: ['sh', '-c', command], NetworkDisabled: true, HostConfig: { Ulimits } },
+  });
   await call('POST', `/containers/${Id}/start`);
   await call('POST', `/containers/${Id}/wait`);
-  await call('POST', `/commit?container=${Id}&repo=${encodeURIComponent(repo)}&tag=${tag}`);
+  await call('POST', `/commit?container=${Id}&repo=${encodeURIComponent(repo)}&tag=${tag}`, { body: {} });
   await call('DELETE', `/containers/${Id}?force=1&v=1`);
 }
 
