@@ -59,7 +59,7 @@ static void send_call(struct broker *broker, const struct http_request *request,
 	whole.done = on_answer;
 	whole.ctx = call;
 	whole.max = ANSWER_MAX;
-	(void)http_send(broker->http, &whole);
+	http_send(broker->http, &whole);
 }
 
 static PRINTF_LIKE(2, 0) char *make_path(const struct broker *broker, const char *fmt, va_list args)

@@ -51,13 +51,6 @@ static void free_image(struct image *image)
 	free(image);
 }
 
-void images_done(struct broker *broker)
-{
-	while (!list_is_empty(&broker->images))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): list links are not followed */
-		free_image(container_of(broker->images.next, struct image, node));
-}
-
 static struct image *find_image(struct broker *broker, const char *wanted)
 {
 	LIST_EACH (node, &broker->images) {
@@ -278,13 +271,13 @@ static void on_credentials(void *ctx, const char *header, const struct error *wh
 	                : "&tag=latest",
 	        broker->version.arch);
 	report_progress(image, "pulling");
-	(void)http_send(broker->http, &(struct http_request){ .method = "POST",
-	                                                      .path = path,
-	                                                      .header = header,
-	                                                      .max = REPORT_MAX,
-	                                                      .bytes = on_pull_bytes,
-	                                                      .done = on_pull_done,
-	                                                      .ctx = image });
+	http_send(broker->http, &(struct http_request){ .method = "POST",
+	                                                .path = path,
+	                                                .header = header,
+	                                                .max = REPORT_MAX,
+	                                                .bytes = on_pull_bytes,
+	                                                .done = on_pull_done,
+	                                                .ctx = image });
 	free(name);
 	free(path);
 }

@@ -136,7 +136,6 @@ void image_get(struct broker *broker, const char *name,
                void *ctx);
 /* The daemon no longer has the prepared image: the next image_get() makes it again. */
 void image_forget(struct broker *broker, const char *name);
-void images_done(struct broker *broker);
 /* Whether the server may have an image pulled. */
 bool image_may_be_pulled(const struct broker_options *options, const char *name);
 

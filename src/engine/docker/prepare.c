@@ -112,12 +112,12 @@ static void fetch_file(struct preparation *preparation, const char *file,
 	char *path = mem_format("%s/containers/%s/archive?path=%%2Fetc%%2F%s", broker->prefix,
 	                        preparation->container, file);
 
-	(void)http_send(broker->http, &(struct http_request){ .method = "GET",
-	                                                      .path = path,
-	                                                      .max = FILE_MAX,
-	                                                      .timeout_ms = FETCH_MS,
-	                                                      .done = done,
-	                                                      .ctx = preparation });
+	http_send(broker->http, &(struct http_request){ .method = "GET",
+	                                                .path = path,
+	                                                .max = FILE_MAX,
+	                                                .timeout_ms = FETCH_MS,
+	                                                .done = done,
+	                                                .ctx = preparation });
 	free(path);
 }
 

@@ -20,7 +20,6 @@ enum {
 
 struct http_call {
 	struct http_job job; /* first */
-	struct list node;
 	struct http *http;
 	CURL *easy;
 	struct curl_slist *headers;
@@ -33,7 +32,6 @@ struct http_call {
 
 /* A descriptor that libcurl wants to be watched. */
 struct http_socket {
-	struct list node;
 	struct http *http;
 	curl_socket_t fd;
 	struct loop_watch *watch;
@@ -82,7 +80,6 @@ static void free_socket(void *ctx)
 {
 	struct http_socket *socket = ctx;
 
-	list_remove(&socket->node);
 	(void)loop_watch_free(socket->watch);
 	free(socket);
 }
@@ -97,7 +94,6 @@ static int on_socket_wanted(CURL *easy, curl_socket_t fd, int what, void *ctx, v
 		if (socket != NULL) {
 			/* on_socket() of this socket may be on the stack. */
 			socket->watch = loop_watch_free(socket->watch);
-			list_remove(&socket->node);
 			loop_defer(http->loop, free_socket, socket);
 		}
 		return 0;
@@ -107,7 +103,6 @@ static int on_socket_wanted(CURL *easy, curl_socket_t fd, int what, void *ctx, v
 		socket->http = http;
 		socket->fd = fd;
 		socket->watch = loop_watch_new(http->loop, fd, on_socket, socket);
-		list_add(&http->sockets, &socket->node);
 		(void)curl_library.multi_assign(http->multi, fd, socket);
 	}
 	loop_watch_read(socket->watch, (what & CURL_POLL_IN) != 0);
@@ -143,9 +138,6 @@ int http_new(struct loop *loop, const struct http_address *address, struct http 
 	http->address = address;
 	http->multi = multi;
 	http->timer = loop_timer_new(loop, on_timer, http);
-	list_init(&http->calls);
-	list_init(&http->streams);
-	list_init(&http->sockets);
 	(void)curl_library.multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket_wanted);
 	(void)curl_library.multi_setopt(multi, CURLMOPT_SOCKETDATA, http);
 	(void)curl_library.multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer_wanted);
@@ -223,7 +215,6 @@ void http_explain(const struct http *http, CURLcode result, const char *detail, 
 
 static void free_call(struct http_call *call)
 {
-	list_remove(&call->node);
 	(void)curl_library.multi_remove_handle(call->http->multi, call->easy);
 	curl_library.easy_cleanup(call->easy);
 	curl_library.slist_free_all(call->headers);
@@ -231,11 +222,6 @@ static void free_call(struct http_call *call)
 	free(call->path);
 	free(call->body);
 	free(call);
-}
-
-void http_cancel(struct http_call *call)
-{
-	free_call(call);
 }
 
 static size_t on_bytes(char *bytes, size_t size, size_t count, void *ctx)
@@ -281,7 +267,7 @@ static void add_header(struct http_call *call, const char *line)
 	call->headers = must_have(curl_library.slist_append(call->headers, line));
 }
 
-struct http_call *http_send(struct http *http, const struct http_request *request)
+void http_send(struct http *http, const struct http_request *request)
 {
 	struct http_call *call = mem_new(sizeof *call);
 	char type[80];
@@ -317,23 +303,5 @@ struct http_call *http_send(struct http *http, const struct http_request *reques
 	if (request->header != NULL)
 		add_header(call, request->header);
 	(void)curl_library.easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
-	list_add(&http->calls, &call->node);
 	http_add_easy(http, call->easy);
-	return call;
-}
-
-struct http *http_free(struct http *http)
-{
-	if (http == NULL)
-		return NULL;
-	while (!list_is_empty(&http->calls))
-		free_call(container_of(http->calls.next, struct http_call, node));
-	http_free_streams(http);
-	(void)curl_library.multi_cleanup(http->multi);
-	while (!list_is_empty(&http->sockets))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): list links are not followed */
-		free_socket(container_of(http->sockets.next, struct http_socket, node));
-	(void)loop_timer_free(http->timer);
-	free(http);
-	return NULL;
 }

@@ -15,11 +15,10 @@
 
 struct error;
 struct http;
-struct http_call;
 struct http_stream;
 struct loop;
 
-/* Where the server is. The texts must live until http_free(). */
+/* Where the server is. The texts must live as long as the process. */
 struct http_address {
 	const char *shown;           /* for messages: "unix:///run/docker.sock" */
 	const char *socket;          /* path of a socket; NULL: the host of `base` */
@@ -29,8 +28,6 @@ struct http_address {
 
 MUST_CHECK int http_new(struct loop *loop, const struct http_address *address, struct http **ret,
                         struct error *err);
-/* Drops all calls and streams without a callback. */
-struct http *http_free(struct http *http);
 
 struct http_request {
 	const char *method, *path; /* the path begins with "/" and is encoded */
@@ -47,8 +44,7 @@ struct http_request {
 	void *ctx;
 };
 
-struct http_call *http_send(struct http *http, const struct http_request *request) RETURNS_NONNULL;
-void http_cancel(struct http_call *call); /* done() is not called */
+void http_send(struct http *http, const struct http_request *request);
 
 struct http_stream_events {
 	void (*open)(void *ctx); /* the server has agreed: bytes may be written */

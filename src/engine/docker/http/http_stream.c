@@ -25,7 +25,6 @@ enum {
 
 struct http_stream {
 	struct http_job job; /* first */
-	struct list node;
 	struct http *http;
 	CURL *easy;
 	const struct http_stream_events *events;
@@ -45,7 +44,6 @@ static void free_now(void *ctx)
 {
 	struct http_stream *stream = ctx;
 
-	list_remove(&stream->node);
 	(void)loop_watch_free(stream->watch);
 	(void)loop_timer_free(stream->again);
 	(void)curl_library.multi_remove_handle(stream->http->multi, stream->easy);
@@ -64,12 +62,6 @@ struct http_stream *http_stream_free(struct http_stream *stream)
 	if (stream->depth == 0)
 		free_now(stream);
 	return NULL;
-}
-
-void http_free_streams(struct http *http)
-{
-	while (!list_is_empty(&http->streams))
-		free_now(container_of(http->streams.next, struct http_stream, node));
 }
 
 /* After the end the stream is silent until its owner frees it. */
@@ -293,7 +285,6 @@ struct http_stream *http_stream_open(struct http *http, const char *path,
 	(void)curl_library.easy_setopt(stream->easy, CURLOPT_CONNECT_ONLY, 1L);
 	(void)curl_library.easy_setopt(stream->easy, CURLOPT_FRESH_CONNECT, 1L);
 	(void)curl_library.easy_setopt(stream->easy, CURLOPT_ERRORBUFFER, stream->detail);
-	list_add(&http->streams, &stream->node);
 	http_add_easy(http, stream->easy);
 	return stream;
 }

@@ -1,6 +1,5 @@
 /* internal.h - what the files of this folder share. */
 #pragma once
-#include "base/list.h"
 #include "engine/docker/http/http.h"
 #include "libcurl/curl_library.h"
 
@@ -9,7 +8,6 @@ struct http {
 	const struct http_address *address;
 	CURLM *multi;
 	struct loop_timer *timer;
-	struct list calls, streams, sockets;
 };
 
 /* Every easy handle has one as its private pointer. */
@@ -22,4 +20,3 @@ CURL *http_new_easy(struct http *http, const char *path, struct http_job *job) R
 void http_add_easy(struct http *http, CURL *easy);
 /* Explains a result of libcurl that is not CURLE_OK. `detail` is libcurl's own text, or "". */
 void http_explain(const struct http *http, CURLcode result, const char *detail, struct error *err);
-void http_free_streams(struct http *http);
