@@ -5,15 +5,15 @@
 	.hidden kernel_node_text, kernel_node_end
 kernel_node_text:
 	.ascii "((main, session, types, imports, value) => (load) => main(load, session, imports, types, value))(\n"
-	.incbin "src/kernels/node.js"
+	.incbin "src/kernels/node/node.js"
 	.ascii ",\n"
-	.incbin "src/kernels/node_session.js"
+	.incbin "src/kernels/node/node_session.js"
 	.ascii ",\n"
-	.incbin "src/kernels/node_types.js"
+	.incbin "src/kernels/node/node_types.js"
 	.ascii ",\n"
-	.incbin "src/kernels/node_imports.js"
+	.incbin "src/kernels/node/node_imports.js"
 	.ascii ",\n"
-	.incbin "src/kernels/node_value.js"
+	.incbin "src/kernels/node/node_value.js"
 	.ascii ")\n"
 kernel_node_end:
 

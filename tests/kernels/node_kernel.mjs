@@ -11,7 +11,7 @@ const unquote = (text) => JSON.parse(`"${text}"`);
 
 // The text that the assembler makes of node_image.S.
 export const text = [...read('node_image.S').matchAll(/\.(ascii|incbin) "(.*)"/g)]
-  .map(([, what, of]) => (what === 'ascii' ? unquote(of) : read(path.basename(of)))).join('');
+  .map(([, what, of]) => (what === 'ascii' ? unquote(of) : fs.readFileSync(new URL(`../../${of}`, import.meta.url), 'utf8'))).join('');
 const c = read('kernel_node.c');
 export const loader = [...c.match(/loader\[\] =([^;]|;[^\n])*;\n/)[0].matchAll(/"(.*)"/g)].map((m) => unquote(m[1])).join('');
 export const prefix = (language) => unquote(c.match(new RegExp(`session_prefix = "(.*'${language}'.*)"`))[1]);

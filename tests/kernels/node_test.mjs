@@ -1,4 +1,4 @@
-// node_test.mjs - tests of the Node kernel (src/kernels/node*.js) over its protocol.
+// node_test.mjs - tests of the Node kernel (src/kernels/node/) over its protocol.
 // KERNEL_NODES (separated by ":") are the programs to test.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -328,7 +328,7 @@ for (const node of nodes) {
 }
 
 describe('imports in a cell', () => {
-  const replace = (0, eval)(read('node_imports.js'));
+  const replace = (0, eval)(read('node/node_imports.js'));
   for (const [code, wanted] of [
     ['import a from "b"', 'const { default: a } = await I("b");'],
     ["import { a, b as c } from 'd';x", "const {  a, b: c  } = await I('d');x"],
