@@ -28,8 +28,8 @@ before(async () => {
   cleanups.push(async () => (await session).close());
 });
 after(async () => {
+  index.kill(); // first: a failing cleanup would leave it running, and this file would never end
   for (const fn of cleanups.reverse()) await fn();
-  index.kill();
   rmSync(dir, { recursive: true, force: true });
 });
 

@@ -123,6 +123,7 @@ test('a module of npm is installed, and the packages of a project', async (t) =>
   const code = { language: 'javascript', code: 'console.log(require("is-number")(5))' };
   const result = await own.run_code(code, { timeout: 180000 });
   if (result.isError && /no interpreter for javascript/.test(result.content[0].text)) return t.skip('the image has no Node');
+  if (structuredOf(await own.run_command({ command: 'command -v npm' })).exit_code !== 0) return t.skip('the image has no npm');
   const answer = structuredOf(result);
   assert.equal(answer.stdout, 'true\n');
   assert.match(answer.note, /belljar installed is-number@/);
