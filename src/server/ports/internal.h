@@ -1,8 +1,9 @@
 /* internal.h - what the files of src/server/ports share.
  *
- *   ports.c      one request: who may, the sandbox, the stream, the relay
- *   port_list.c  all requests that are open, and their limits
- *   port_head.c  the head of the request for the program, and the head of its answer */
+ *   ports.c          one request: who may, the sandbox, the stream, the relay
+ *   port_list.c      all requests that are open, and their limits
+ *   port_head.c      the head of the request for the program, and the head of its answer
+ *   port_location.c  where an answer may redirect to */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,7 +46,14 @@ struct port_answer_options {
 	const struct port_path *path;
 	bool upgrades; /* the client has asked for another protocol */
 	bool is_link;  /* pages of other origins may read the answer: the URL is the proof */
+	const char *host, *url; /* this server: the Host of the request, and its URL; or NULL */
 };
+
+/* Appends the field Location. A redirection of the program is below the prefix for the client. One
+ * that leads to another path of this server is left out: the client would follow it with the
+ * owner's token, to any sandbox of the owner. */
+void port_add_location(struct buf *out, const struct port_answer_options *options,
+                       struct view value);
 
 /* Reads the head of an answer, which ends with an empty line, and appends the head for the client
  * to out. Returns the status, or -1: the head is malformed. */

@@ -1,5 +1,4 @@
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -212,28 +211,7 @@ static int count_framing(struct framing *framing, const char *name, struct view 
 	return 0;
 }
 
-/* A redirection of the program is below the prefix for the client. */
-static void add_location(struct buf *out, const struct port_path *path, struct view value)
-{
-	char own[32];
-	struct error ignored;
-	int len;
-
-	(void)snprintf(own, sizeof own, "http://localhost:%u", path->port);
-	len = (int)strlen(own);
-	if (value.len >= (size_t)len && strncmp(value.ptr, own, (size_t)len) == 0 &&
-	    (value.len == (size_t)len || value.ptr[len] == '/')) {
-		value.ptr += len;
-		value.len -= (size_t)len;
-	}
-	if (value.len == 0 || (value.ptr[0] == '/' && (value.len == 1 || value.ptr[1] != '/')))
-		(void)!buf_printf(out, &ignored, "location: %s%.*s\r\n", path->prefix,
-		                  (int)value.len, value.ptr);
-	else
-		(void)!buf_printf(out, &ignored, "location: %.*s\r\n", (int)value.len, value.ptr);
-}
-
-static int add_field(struct buf *out, const struct port_path *path, struct view line,
+static int add_field(struct buf *out, const struct port_answer_options *options, struct view line,
                      struct framing *framing, struct error *err)
 {
 	const char *colon = memchr(line.ptr, ':', line.len);
@@ -253,7 +231,7 @@ static int add_field(struct buf *out, const struct port_path *path, struct view 
 	if (count_framing(framing, lower, value, err) < 0)
 		return -1;
 	if (strcmp(lower, "location") == 0)
-		add_location(out, path, value);
+		port_add_location(out, options, value);
 	else if (is_listed(passed_on, lower))
 		(void)!buf_printf(out, &ignored, "%s: %.*s\r\n", lower, (int)value.len, value.ptr);
 	return 0;
@@ -289,7 +267,7 @@ int port_answer_head(struct view head, const struct port_answer_options *options
 			break;
 		if (++fields > PORT_ANSWER_FIELDS_MAX)
 			return set_malformed("too many fields", err);
-		if (add_field(out, options->path, line, &framing, err) < 0)
+		if (add_field(out, options, line, &framing, err) < 0)
 			return -1;
 	}
 	(void)!buf_add(out, view_of(security_fields), &ignored);

@@ -39,6 +39,7 @@ struct port_request {
 	struct sandbox *sandbox;       /* held */
 	struct channel_stream *stream; /* NULL: not open yet, or ended */
 	struct port_path path;
+	const char *url;    /* of this server */
 	char *rest;         /* memory of path.rest */
 	struct buf out;     /* for the program: the request, then what the client sends */
 	size_t out_start;   /* of it: sent */
@@ -175,7 +176,8 @@ static void remove_front(struct buf *buf, size_t len)
  * final one, which are left out. */
 static void read_heads(struct port_request *port)
 {
-	const struct port_answer_options options = { &port->path, port->upgrades, port->is_link };
+	const struct port_answer_options options = { &port->path, port->upgrades, port->is_link,
+		                                     http_get(port->request, "host"), port->url };
 	struct error err;
 	size_t len;
 
@@ -355,7 +357,7 @@ static bool wants_websocket(struct http_request *request)
 	       strcasecmp(upgrade, "websocket") == 0;
 }
 
-static void start_request(struct ports *ports, struct http_request *request,
+static void start_request(const struct ports_request *ports, struct http_request *request,
                           struct sandbox *sandbox, const struct parts *parts,
                           const struct port_link_target *target)
 {
@@ -366,10 +368,11 @@ static void start_request(struct ports *ports, struct http_request *request,
 		                       .request = request,
 		                       .sandbox = sandbox,
 		                       .path = parts->path,
+		                       .url = ports->tools->url,
 		                       .is_link = parts->key[0] != '\0',
 		                       .upgrades = wants_websocket(request) };
 	(void)snprintf(port->entry.owner, sizeof port->entry.owner, "%s", target->owner);
-	if (port_list_add(ports, &port->entry, &err) < 0) {
+	if (port_list_add(ports->ports, &port->entry, &err) < 0) {
 		free(port);
 		return respond_text(request, 503, err.msg);
 	}
@@ -487,5 +490,5 @@ void ports_serve(const struct ports_request *ports, struct http_request *request
 		return answer_preflight(request);
 	if (parts.path.rest[0] == '\0')
 		return redirect_to_slash(request, &parts.path);
-	start_request(ports->ports, request, sandbox, &parts, &target);
+	start_request(ports, request, sandbox, &parts, &target);
 }
