@@ -87,6 +87,7 @@ test('a link opens the port, and the program inside learns nothing of the client
   assert.deepEqual([listening, expires_in_s], [true, 3600]);
   assert.ok(link.startsWith(url) && url.startsWith(`${server.url}/ports/`));
   const headers = { cookie: 'a=1', authorization: 'Bearer secret', origin: 'null', referer: link, 'x-own': 'kept', connection: 'close, x-hop', 'x-hop': '1', 'x-user-id': 'u', 'mcp-session-id': 's' };
+  for (const name of ['X-Forwarded-User', 'x-auth-request-email', 'x-amzn-oidc-data', 'Cf-Access-Jwt-Assertion', 'x-goog-iap-jwt', 'x-own-token', 'x-jwt-Assertion']) headers[name] = 'secret';
   const answer = await server.request('POST', `${pathOf(link)}some%20path/é?q=%2F&r`, headers, 'the body');
   assert.equal(answer.status, 200);
   const [line, ...fields] = answer.text.split('\n\n')[0].split('\n');

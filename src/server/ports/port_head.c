@@ -29,15 +29,18 @@ static const char *const kept_back[] = {
 	"trailer",
 	"transfer-encoding",
 	"upgrade",
-	"x-forwarded-for",
-	"x-forwarded-host",
-	"x-forwarded-prefix",
-	"x-forwarded-proto",
 	"x-user-id",
 	"mcp-session-id",
 	"last-event-id",
 	NULL,
 };
+
+/* Fields in which a proxy in front of this server names the user, or proves that it has checked
+ * one, by the beginning or the end of their names. */
+static const char *const kept_back_prefixes[] = {
+	"x-forwarded-", "x-auth-", "x-amzn-oidc-", "cf-access-", "x-goog-iap-", NULL,
+};
+static const char *const kept_back_suffixes[] = { "-token", "-assertion", NULL };
 
 static bool is_listed(const char *const *list, const char *name)
 {
@@ -45,6 +48,20 @@ static bool is_listed(const char *const *list, const char *name)
 		if (strcasecmp(*list, name) == 0)
 			return true;
 	return false;
+}
+
+static bool is_kept_back(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *const *prefix = kept_back_prefixes; *prefix != NULL; prefix++)
+		if (strncasecmp(name, *prefix, strlen(*prefix)) == 0)
+			return true;
+	for (const char *const *suffix = kept_back_suffixes; *suffix != NULL; suffix++)
+		if (len >= strlen(*suffix) &&
+		    strcasecmp(name + len - strlen(*suffix), *suffix) == 0)
+			return true;
+	return is_listed(kept_back, name);
 }
 
 /* Whether the client's Connection field names this field as one of the connection. */
@@ -91,7 +108,7 @@ void port_request_head(struct http_request *request, const struct port_path *pat
 	(void)!buf_printf(out, &ignored, "%s%s HTTP/1.1\r\nHost: localhost:%u\r\n",
 	                  *query != '\0' ? "?" : "", query, path->port);
 	for (size_t i = 0; http_field_at(request, i, &field); i++)
-		if (!is_listed(kept_back, field.name) && !is_hop_field(request, field.name))
+		if (!is_kept_back(field.name) && !is_hop_field(request, field.name))
 			(void)!buf_printf(out, &ignored, "%s: %s\r\n", field.name, field.value);
 	(void)!buf_printf(out, &ignored, "X-Forwarded-Prefix: %s\r\nX-Forwarded-Proto: %s\r\n",
 	                  path->prefix, http_is_tls(request) ? "https" : "http");
@@ -211,6 +228,18 @@ static int count_framing(struct framing *framing, const char *name, struct view 
 	return 0;
 }
 
+/* The parts of multipart/x-mixed-replace are documents with heads of their own, which are not
+ * checked here. Some browsers read the last one of several types. */
+static struct view replace_type(struct view value)
+{
+	static const char replaced[] = "x-mixed-replace";
+
+	for (size_t i = 0; i + strlen(replaced) <= value.len; i++)
+		if (strncasecmp(value.ptr + i, replaced, strlen(replaced)) == 0)
+			return view_of("application/octet-stream");
+	return value;
+}
+
 static int add_field(struct buf *out, const struct port_answer_options *options, struct view line,
                      struct framing *framing, struct error *err)
 {
@@ -230,6 +259,8 @@ static int add_field(struct buf *out, const struct port_answer_options *options,
 		return set_malformed("a control character in a field", err);
 	if (count_framing(framing, lower, value, err) < 0)
 		return -1;
+	if (strcmp(lower, "content-type") == 0)
+		value = replace_type(value);
 	if (strcmp(lower, "location") == 0)
 		port_add_location(out, options, value);
 	else if (is_listed(passed_on, lower))

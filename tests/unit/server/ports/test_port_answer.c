@@ -68,10 +68,25 @@ static void redirect_stays_below_the_port_or_leaves_the_server(void **state)
 		assert_string_equal(answer_field("location", cases[i].value, out), cases[i].passed);
 }
 
+static void documents_that_replace_each_other_are_a_download(void **state)
+{
+	char out[256];
+
+	assert_string_equal(answer_field("content-type", "text/html; charset=utf-8", out),
+	                    "text/html; charset=utf-8");
+	assert_string_equal(
+	        answer_field("content-type", "Multipart/X-Mixed-Replace; boundary=b", out),
+	        "application/octet-stream");
+	assert_string_equal(
+	        answer_field("content-type", "text/html, multipart/x-mixed-replace", out),
+	        "application/octet-stream");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(redirect_stays_below_the_port_or_leaves_the_server),
+		cmocka_unit_test(documents_that_replace_each_other_are_a_download),
 	};
 
 	return RUN_TESTS("port_answer", tests);
