@@ -20,9 +20,8 @@ struct ports;
 struct sandbox;
 
 enum {
-	PORT_SANDBOX_REQUESTS = 64, /* a channel has 256 streams, and tools need some */
-	PORT_BODIES_MAX = 256 * 1024 *
-	                  1024,           /* bytes that programs have not read, of all requests */
+	PORT_SANDBOX_REQUESTS = 64,       /* a channel has 256 streams, and tools need some */
+	PORT_BODIES_MAX = 256 << 20,      /* bytes of all requests that programs have not read */
 	PORT_IDLE_MS = 15 * 60 * 1000,    /* without a byte in either direction */
 	PORT_ANSWER_HEAD_MAX = 32 * 1024, /* bytes of the head of an answer */
 	PORT_ANSWER_FIELDS_MAX = 100,
