@@ -98,6 +98,28 @@ test('a response that is cut is resumed', async (t) => {
   assert.deepEqual(resumed, ['9-1', '9-1', '9-1']);
 });
 
+test('a server that sends only comments and cuts the response is given up', async (t) => {
+  let attempts = 0;
+  const server = http.createServer((request, response) => {
+    let body = '';
+    request.on('data', (part) => (body += part)).on('end', () => {
+      const { id, method } = body ? JSON.parse(body) : {};
+      const begin = (headers = {}) => response.writeHead(200, { 'content-type': 'text/event-stream', ...headers });
+      if (method === 'initialize') begin({ 'mcp-session-id': 's1' }).end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result: { protocolVersion: '2025-11-25' } })}\n\n`);
+      else if (method === 'tools/list') begin().end('id: 9-0\nretry: 0\ndata: \n\n');
+      else if (request.method === 'GET' && ++attempts > 40) response.writeHead(404).end();
+      else if (request.method === 'GET') begin().end(': alive\n\n');
+      else response.writeHead(request.method === 'DELETE' ? 200 : 202).end();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const { code } = await client(['--http', `http://127.0.0.1:${server.address().port}/mcp`, 'tools']);
+  assert.notEqual(code, 0);
+  assert.equal(attempts, 30);
+});
+
 test('tokens and TLS', async (t) => {
   const { path, tokens } = tokenFile(t, { alice: {}, late: { expires: -1 } });
   const files = certificate(scratch(t), 'test');

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { connectHttp, startHttp } from './lib/http.mjs';
 import { BELLJAR, serverEnv } from './lib/programs.mjs';
 import { open, stateDir, structuredOf, toolsOf } from './lib/sandboxed.mjs';
-import { bearer, certificate, eventually, scratch, tokenFile } from './lib/tokens.mjs';
+import { bearer, certificate, eventually, scratch, token, tokenFile } from './lib/tokens.mjs';
 
 // Answers with what it was asked; /raw answers with the bytes of its query, /ws repeats what it gets after a switch.
 const PROGRAM = `
@@ -87,6 +87,7 @@ test('a link opens the port, and the program inside learns nothing of the client
   assert.deepEqual([listening, expires_in_s], [true, 3600]);
   assert.ok(link.startsWith(url) && url.startsWith(`${server.url}/ports/`));
   const headers = { cookie: 'a=1', authorization: 'Bearer secret', origin: 'null', referer: link, 'x-own': 'kept', connection: 'close, x-hop', 'x-hop': '1', 'x-user-id': 'u', 'mcp-session-id': 's' };
+  for (const name of ['X-Forwarded-User', 'x-auth-request-email', 'x-amzn-oidc-data', 'Cf-Access-Jwt-Assertion', 'x-goog-iap-jwt', 'x-own-token', 'x-jwt-Assertion']) headers[name] = 'secret';
   const answer = await server.request('POST', `${pathOf(link)}some%20path/é?q=%2F&r`, headers, 'the body');
   assert.equal(answer.status, 200);
   const [line, ...fields] = answer.text.split('\n\n')[0].split('\n');
@@ -171,6 +172,42 @@ test('a WebSocket is passed on in both directions, and nothing else switches pro
   await once(socket, 'close');
   assert.match(await raw(server.port, `${head}Connection: close\r\n\r\n`), /^HTTP\/1.1 502 /);
   assert.match(await raw(server.port, `${head}Connection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n`), /^HTTP\/1.1 502 /);
+  await server.close();
+});
+
+/** Opens a WebSocket of the program and waits for the switch. */
+async function openSocket(server, prefix) {
+  const socket = connect(server.port, '127.0.0.1').setEncoding('latin1');
+  socket.on('error', () => {}).write(`GET ${prefix}ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+  const [text] = await once(socket, 'data');
+  return { socket, text, closed: once(socket, 'close') };
+}
+
+test('one sandbox has 64 requests at a time, and a place is free again when one has ended', async (t) => {
+  const { server, tools } = await exposed(t);
+  await startProgram(tools, 'web');
+  const prefix = pathOf(structuredOf(await tools.expose_port({ port: 8000, sandbox: 'web' })).link);
+  const sockets = await Promise.all(Array.from({ length: 64 }, () => openSocket(server, prefix)));
+  for (const { text } of sockets) assert.match(text, /^HTTP\/1.1 101 /);
+  const full = await server.request('GET', prefix);
+  assert.equal(full.status, 503);
+  assert.match(full.text, /64 requests .* try again/);
+  sockets[0].socket.end();
+  await sockets[0].closed;
+  await eventually(async () => (await server.request('GET', prefix)).status === 200, 'a free place');
+  for (const { socket } of sockets) socket.destroy();
+  await server.close();
+});
+
+test('a revoked token ends what its owner has open at ports', async (t) => {
+  const { path, tokens } = tokenFile(t, { alice: {}, bob: {} });
+  const { server, tools } = await exposed(t, ['--auth', 'token', '--token-file', path], bearer(tokens.alice));
+  await startProgram(tools, 'web');
+  const { link } = structuredOf(await tools.expose_port({ port: 8000, sandbox: 'web' }));
+  const { text, closed } = await openSocket(server, pathOf(link));
+  assert.match(text, /^HTTP\/1.1 101 /);
+  token(path, 'revoke', 'tk_aaaaaaaa');
+  await closed;
   await server.close();
 });
 

@@ -17,6 +17,14 @@ static void check_line(struct view line)
 	for (size_t i = 0; i < sizeof banned / sizeof banned[0]; i++)
 		fuzz_check(line.len < strlen(banned[i]) ||
 		           strncasecmp(line.ptr, banned[i], strlen(banned[i])) != 0);
+	if (line.len > 9 && strncasecmp(line.ptr, "location:", 9) == 0) {
+		size_t end = 0;
+
+		while (end < line.len && strchr("?#\r", line.ptr[end]) == NULL)
+			end++;
+		fuzz_check(memmem(line.ptr, end, "/../", 4) == NULL);
+		fuzz_check(memmem(line.ptr, end, "//localhost", 11) != line.ptr + 10);
+	}
 	for (size_t i = 0; i < line.len; i++)
 		fuzz_check(line.ptr[i] != '\0' && (line.ptr[i] != '\r' || i + 1 == line.len));
 }
@@ -24,7 +32,9 @@ static void check_line(struct view line)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct port_path path = { .port = 8000, .prefix = "/ports/s/8000", .rest = "/" };
-	struct port_answer_options options = { .path = &path };
+	struct port_answer_options options = { .path = &path,
+		                               .host = "localhost:8443",
+		                               .url = "https://box.example" };
 	struct view head = { (const char *)data, size }, line;
 	struct buf out;
 	struct error err;

@@ -17,8 +17,10 @@
 enum {
 	CONNECT_MS = 10000,
 	CLOSE_MS = 2000,
+	NOTICE_MS = 10000, /* for a notification or a reply, which the user does not see */
 	POLL_MS = 100,
-	RESUMES_MAX = 30,        /* of one request, without any byte between them */
+	RESUMES_MAX = 30,        /* of one request, without a complete event between them */
+	RESUME_MIN_MS = 200,     /* before an attempt, whatever the server asks for */
 	REFUSAL_MAX = 64 * 1024, /* bytes of the body of a refusal */
 	MESSAGE_MAX = 64 * 1024 * 1024,
 	SESSION_MAX = 255,
@@ -164,6 +166,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
 	struct exchange *exchange = ctx;
 	struct client_http *http = exchange->http;
 	struct view piece = { bytes, size * count };
+	size_t had = http->in->len;
 	struct error ignored;
 	int r = 0;
 
@@ -171,8 +174,6 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
 		exchange->body = classify_body(exchange->easy);
 	if (exchange != http->main && exchange->body != BODY_REFUSAL)
 		return piece.len; /* only the request has a message as its response */
-	if (exchange->body != BODY_REFUSAL)
-		http->resumes = 0;
 	if (exchange->body == BODY_JSON)
 		r = add_json(http->in, piece, &exchange->why);
 	else if (exchange->body == BODY_EVENTS)
@@ -184,6 +185,9 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
 		              "%s does not answer in MCP: the URL must be the one of an MCP "
 		              "server, which usually ends in /mcp",
 		              http->url);
+	/* A comment or a part of an event would let a server keep the client in a loop. */
+	if (exchange->body == BODY_EVENTS && http->in->len > had)
+		http->resumes = 0;
 	return r < 0 ? 0 : piece.len; /* 0 ends the transfer */
 }
 
@@ -335,8 +339,12 @@ void client_http_stop(struct client_http *http)
 int client_http_send(struct client_http *http, struct view message, bool is_request,
                      struct error *err)
 {
-	if (!is_request)
-		return perform_exchange(exchange_new(http, &message), "POST", err);
+	if (!is_request) {
+		struct exchange *exchange = exchange_new(http, &message);
+
+		(void)curl_library.easy_setopt(exchange->easy, CURLOPT_TIMEOUT_MS, (long)NOTICE_MS);
+		return perform_exchange(exchange, "POST", err);
+	}
 	client_http_stop(http);
 	http->events.last_id[0] = '\0';
 	http->resumes = 0;
@@ -374,7 +382,9 @@ static int finish_main(struct client_http *http, CURLcode result, struct error *
 
 	client_http_stop(http);
 	if (can_resume)
-		http->resume_at_ms = clock_now_ms() + http->events.retry_ms;
+		http->resume_at_ms = clock_now_ms() + (http->events.retry_ms > RESUME_MIN_MS
+		                                               ? http->events.retry_ms
+		                                               : RESUME_MIN_MS);
 	if (r == 0 && body == BODY_JSON)
 		r = buf_add(http->in, view_of("\n"), err);
 	return r;

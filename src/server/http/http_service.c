@@ -42,6 +42,7 @@ struct http_service {
 	size_t mount_count;
 	struct mcp_http *mcp;
 	struct http_server *server;
+	struct ports *ports;
 	struct loop_timer *expiry_timer, *drain_timer;
 	const char **hosts, **origins; /* NULL-terminated, or NULL */
 	char *texts[2];                /* of both */
@@ -166,6 +167,7 @@ static void on_lost(void *ctx, uint64_t credential, const char *owner)
 	/* A link does not say with which token it was made, so the owner loses all of them. */
 	if (service->events.tools->port_links != NULL)
 		port_links_remove_owner(service->events.tools->port_links, owner);
+	ports_end_owner(service->ports, owner);
 }
 
 /* Each request is checked against the time by itself; this ends streams that are open. */
@@ -221,7 +223,9 @@ static void serve_port(void *ctx, struct http_request *request, const char *why)
 	        "A browser needs a link to the port: ask for one (expose_port).";
 	struct http_service *service = ctx;
 	struct mcp_http_identity identity = { .caller = service->caller };
-	struct ports_request ports = { .tools = service->events.tools, .why = why };
+	struct ports_request ports = { .ports = service->ports,
+		                       .tools = service->events.tools,
+		                       .why = why };
 
 	if (!ports_has_link(request) && why == NULL) {
 		authenticate(service, request, &identity);
@@ -315,6 +319,7 @@ void http_service_start(struct http_service *service, struct loop *loop,
 	service->mounts = mounts;
 	service->mount_count = mount_count;
 	service->caller = (struct mcp_caller){ .owner = owner, .scopes = MCP_SCOPE_ALL };
+	service->ports = ports_new(loop);
 	make_mcp_http(service);
 	config.ctx = service->mcp;
 	service->server = http_server_new(loop, &config);
@@ -367,6 +372,7 @@ struct http_service *http_service_free(struct http_service *service)
 		(void)loop_timer_free(service->expiry_timer);
 		(void)loop_timer_free(service->drain_timer);
 		(void)http_server_free(service->server);
+		(void)ports_free(service->ports);
 		(void)mcp_http_free(service->mcp);
 	}
 	listeners_close(&service->listeners);

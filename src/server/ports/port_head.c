@@ -1,5 +1,4 @@
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -30,15 +29,18 @@ static const char *const kept_back[] = {
 	"trailer",
 	"transfer-encoding",
 	"upgrade",
-	"x-forwarded-for",
-	"x-forwarded-host",
-	"x-forwarded-prefix",
-	"x-forwarded-proto",
 	"x-user-id",
 	"mcp-session-id",
 	"last-event-id",
 	NULL,
 };
+
+/* Fields in which a proxy in front of this server names the user, or proves that it has checked
+ * one, by the beginning or the end of their names. */
+static const char *const kept_back_prefixes[] = {
+	"x-forwarded-", "x-auth-", "x-amzn-oidc-", "cf-access-", "x-goog-iap-", NULL,
+};
+static const char *const kept_back_suffixes[] = { "-token", "-assertion", NULL };
 
 static bool is_listed(const char *const *list, const char *name)
 {
@@ -46,6 +48,20 @@ static bool is_listed(const char *const *list, const char *name)
 		if (strcasecmp(*list, name) == 0)
 			return true;
 	return false;
+}
+
+static bool is_kept_back(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *const *prefix = kept_back_prefixes; *prefix != NULL; prefix++)
+		if (strncasecmp(name, *prefix, strlen(*prefix)) == 0)
+			return true;
+	for (const char *const *suffix = kept_back_suffixes; *suffix != NULL; suffix++)
+		if (len >= strlen(*suffix) &&
+		    strcasecmp(name + len - strlen(*suffix), *suffix) == 0)
+			return true;
+	return is_listed(kept_back, name);
 }
 
 /* Whether the client's Connection field names this field as one of the connection. */
@@ -92,7 +108,7 @@ void port_request_head(struct http_request *request, const struct port_path *pat
 	(void)!buf_printf(out, &ignored, "%s%s HTTP/1.1\r\nHost: localhost:%u\r\n",
 	                  *query != '\0' ? "?" : "", query, path->port);
 	for (size_t i = 0; http_field_at(request, i, &field); i++)
-		if (!is_listed(kept_back, field.name) && !is_hop_field(request, field.name))
+		if (!is_kept_back(field.name) && !is_hop_field(request, field.name))
 			(void)!buf_printf(out, &ignored, "%s: %s\r\n", field.name, field.value);
 	(void)!buf_printf(out, &ignored, "X-Forwarded-Prefix: %s\r\nX-Forwarded-Proto: %s\r\n",
 	                  path->prefix, http_is_tls(request) ? "https" : "http");
@@ -212,28 +228,19 @@ static int count_framing(struct framing *framing, const char *name, struct view 
 	return 0;
 }
 
-/* A redirection of the program is below the prefix for the client. */
-static void add_location(struct buf *out, const struct port_path *path, struct view value)
+/* The parts of multipart/x-mixed-replace are documents with heads of their own, which are not
+ * checked here. Some browsers read the last one of several types. */
+static struct view replace_type(struct view value)
 {
-	char own[32];
-	struct error ignored;
-	int len;
+	static const char replaced[] = "x-mixed-replace";
 
-	(void)snprintf(own, sizeof own, "http://localhost:%u", path->port);
-	len = (int)strlen(own);
-	if (value.len >= (size_t)len && strncmp(value.ptr, own, (size_t)len) == 0 &&
-	    (value.len == (size_t)len || value.ptr[len] == '/')) {
-		value.ptr += len;
-		value.len -= (size_t)len;
-	}
-	if (value.len == 0 || (value.ptr[0] == '/' && (value.len == 1 || value.ptr[1] != '/')))
-		(void)!buf_printf(out, &ignored, "location: %s%.*s\r\n", path->prefix,
-		                  (int)value.len, value.ptr);
-	else
-		(void)!buf_printf(out, &ignored, "location: %.*s\r\n", (int)value.len, value.ptr);
+	for (size_t i = 0; i + strlen(replaced) <= value.len; i++)
+		if (strncasecmp(value.ptr + i, replaced, strlen(replaced)) == 0)
+			return view_of("application/octet-stream");
+	return value;
 }
 
-static int add_field(struct buf *out, const struct port_path *path, struct view line,
+static int add_field(struct buf *out, const struct port_answer_options *options, struct view line,
                      struct framing *framing, struct error *err)
 {
 	const char *colon = memchr(line.ptr, ':', line.len);
@@ -252,8 +259,10 @@ static int add_field(struct buf *out, const struct port_path *path, struct view 
 		return set_malformed("a control character in a field", err);
 	if (count_framing(framing, lower, value, err) < 0)
 		return -1;
+	if (strcmp(lower, "content-type") == 0)
+		value = replace_type(value);
 	if (strcmp(lower, "location") == 0)
-		add_location(out, path, value);
+		port_add_location(out, options, value);
 	else if (is_listed(passed_on, lower))
 		(void)!buf_printf(out, &ignored, "%s: %.*s\r\n", lower, (int)value.len, value.ptr);
 	return 0;
@@ -289,7 +298,7 @@ int port_answer_head(struct view head, const struct port_answer_options *options
 			break;
 		if (++fields > PORT_ANSWER_FIELDS_MAX)
 			return set_malformed("too many fields", err);
-		if (add_field(out, options->path, line, &framing, err) < 0)
+		if (add_field(out, options, line, &framing, err) < 0)
 			return -1;
 	}
 	(void)!buf_add(out, view_of(security_fields), &ignored);

@@ -25,12 +25,21 @@ enum {
 	WINDOW_MORE = 192 * 1024,       /* beyond the 64 KiB of every stream */
 };
 
+/* The parts of /ports/{sandbox}/{port}/~{key}/... */
+struct parts {
+	char sandbox[SANDBOX_NAME_MAX + 1];
+	char key[PORT_LINK_KEY + 1]; /* "": none */
+	struct port_path path;
+};
+
 /* One request, from its head to the end of the answer. */
 struct port_request {
+	struct port_entry entry;
 	struct http_request *request;  /* NULL: it has ended */
 	struct sandbox *sandbox;       /* held */
 	struct channel_stream *stream; /* NULL: not open yet, or ended */
 	struct port_path path;
+	const char *url;    /* of this server */
 	char *rest;         /* memory of path.rest */
 	struct buf out;     /* for the program: the request, then what the client sends */
 	size_t out_start;   /* of it: sent */
@@ -48,13 +57,14 @@ static void free_request(struct port_request *port)
 {
 	struct loop *loop = sandbox_loop(port->sandbox);
 
+	port_list_remove(&port->entry);
+	buf_done(&port->out);
+	buf_done(&port->head);
 	if (port->is_waking)
-		return; /* on_awake() frees it */
+		return; /* on_awake() frees the rest */
 	if (port->stream != NULL)
 		channel_cancel(port->stream);
 	sandbox_release(port->sandbox);
-	buf_done(&port->out);
-	buf_done(&port->head);
 	free(port->rest);
 	/* Callbacks of the stream and of the request may be on the stack. */
 	loop_defer(loop, free, port);
@@ -87,6 +97,11 @@ static void fail_request(struct port_request *port, int status, const char *why)
 	free_request(port);
 }
 
+static void end_entry(struct port_entry *entry, int status, const char *why)
+{
+	fail_request(container_of(entry, struct port_request, entry), status, why);
+}
+
 /* --- from the program to the client --- */
 
 static void confirm_bytes(struct port_request *port)
@@ -100,7 +115,10 @@ static void confirm_bytes(struct port_request *port)
 
 static void on_client_drained(void *ctx)
 {
-	confirm_bytes(ctx);
+	struct port_request *port = ctx;
+
+	port_list_touch(&port->entry);
+	confirm_bytes(port);
 }
 
 static void send_rest(struct port_request *port);
@@ -113,6 +131,7 @@ static void on_client_bytes(void *ctx, struct view bytes)
 	/* Behind a request that does not switch protocols there is nothing for the program. */
 	if (!port->upgrades)
 		return;
+	port_list_touch(&port->entry);
 	if (buf_add(&port->out, bytes, &err) < 0)
 		return fail_request(port, 0, "");
 	send_rest(port);
@@ -157,7 +176,8 @@ static void remove_front(struct buf *buf, size_t len)
  * final one, which are left out. */
 static void read_heads(struct port_request *port)
 {
-	const struct port_answer_options options = { &port->path, port->upgrades, port->is_link };
+	const struct port_answer_options options = { &port->path, port->upgrades, port->is_link,
+		                                     http_get(port->request, "host"), port->url };
 	struct error err;
 	size_t len;
 
@@ -189,6 +209,7 @@ static void on_inside_bytes(void *ctx, uint8_t channel, struct view bytes)
 	struct error err;
 
 	(void)channel;
+	port_list_touch(&port->entry);
 	port->unconfirmed += bytes.len;
 	if (port->is_relaying)
 		return relay_bytes(port, bytes);
@@ -222,6 +243,7 @@ static void send_rest(struct port_request *port)
 	if (port->out_start < port->out.len)
 		return;
 	/* The memory of a large body is not needed any more. */
+	port_list_remove_body(&port->entry);
 	buf_done(&port->out);
 	buf_init(&port->out, PENDING_MAX);
 	port->out_start = 0;
@@ -235,6 +257,7 @@ static void on_writable(void *ctx)
 {
 	struct port_request *port = ctx;
 
+	port_list_touch(&port->entry);
 	send_rest(port);
 	if (port->is_relaying && port->out.len == 0 && port->request != NULL)
 		http_raw_pause(port->request, false);
@@ -316,6 +339,9 @@ static void on_body(void *ctx, struct view body)
 	struct port_request *port = ctx;
 	struct error err;
 
+	if (port_list_add_body(&port->entry, body.len, &err) < 0)
+		return fail_request(port, 503, err.msg);
+	port_list_touch(&port->entry);
 	port_request_head(port->request, &port->path, port->upgrades, body.len, &port->out);
 	if (buf_add(&port->out, body, &err) < 0)
 		return fail_request(port, 413, err.msg);
@@ -331,17 +357,26 @@ static bool wants_websocket(struct http_request *request)
 	       strcasecmp(upgrade, "websocket") == 0;
 }
 
-static void start_request(struct http_request *request, struct sandbox *sandbox,
-                          const struct port_path *path, bool is_link)
+static void start_request(const struct ports_request *ports, struct http_request *request,
+                          struct sandbox *sandbox, const struct parts *parts,
+                          const struct port_link_target *target)
 {
 	struct port_request *port = mem_new(sizeof *port);
+	struct error err;
 
-	*port = (struct port_request){ .request = request,
+	*port = (struct port_request){ .entry = { .sandbox = sandbox, .end = end_entry },
+		                       .request = request,
 		                       .sandbox = sandbox,
-		                       .path = *path,
-		                       .rest = mem_dup(path->rest),
-		                       .is_link = is_link,
+		                       .path = parts->path,
+		                       .url = ports->tools->url,
+		                       .is_link = parts->key[0] != '\0',
 		                       .upgrades = wants_websocket(request) };
+	(void)snprintf(port->entry.owner, sizeof port->entry.owner, "%s", target->owner);
+	if (port_list_add(ports->ports, &port->entry, &err) < 0) {
+		free(port);
+		return respond_text(request, 503, err.msg);
+	}
+	port->rest = mem_dup(parts->path.rest);
 	port->path.rest = port->rest;
 	buf_init(&port->out, REQUEST_MAX);
 	buf_init(&port->head, (size_t)WIRE_WINDOW + WINDOW_MORE);
@@ -351,13 +386,6 @@ static void start_request(struct http_request *request, struct sandbox *sandbox,
 }
 
 /* --- who may --- */
-
-/* The parts of /ports/{sandbox}/{port}/~{key}/... */
-struct parts {
-	char sandbox[SANDBOX_NAME_MAX + 1];
-	char key[PORT_LINK_KEY + 1]; /* "": none */
-	struct port_path path;
-};
 
 /* Copies up to the next slash; false: it does not fit, or is empty. */
 static bool take_part(const char **at, char *out, size_t size)
@@ -462,5 +490,5 @@ void ports_serve(const struct ports_request *ports, struct http_request *request
 		return answer_preflight(request);
 	if (parts.path.rest[0] == '\0')
 		return redirect_to_slash(request, &parts.path);
-	start_request(request, sandbox, &parts.path, parts.key[0] != '\0');
+	start_request(ports, request, sandbox, &parts, &target);
 }

@@ -11,11 +11,22 @@
 #include <stdbool.h>
 
 struct http_request;
+struct loop;
 struct mcp_caller;
 struct tools_context;
 
+/* The requests that are open, and their limits. */
+struct ports;
+
+struct ports *ports_new(struct loop *loop);
+/* The HTTP server must have been freed before, which ends all requests. */
+struct ports *ports_free(struct ports *ports);
+/* Ends the requests of an owner whose token is not valid any more, and of the owner's users. */
+void ports_end_owner(struct ports *ports, const char *owner);
+
 /* What ports_serve() decides by. */
 struct ports_request {
+	struct ports *ports;
 	const struct tools_context *tools;
 	/* Who calls, if the request was authenticated; NULL: only a link helps. */
 	const struct mcp_caller *caller;

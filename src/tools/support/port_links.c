@@ -12,9 +12,10 @@ struct port_links {
 	struct {
 		char key[PORT_LINK_KEY + 1]; /* "": not in use */
 		uint64_t until_ms;
+		uint64_t number; /* the order in which links were added */
 		struct port_link_target target;
 	} at[PORT_LINKS];
-	size_t next; /* the place of the oldest link */
+	uint64_t added;
 };
 
 struct port_links *port_links_new(void)
@@ -28,18 +29,51 @@ struct port_links *port_links_free(struct port_links *links)
 	return NULL;
 }
 
+static bool is_in_use(const struct port_links *links, size_t i)
+{
+	return links->at[i].key[0] != '\0' && clock_now_ms() < links->at[i].until_ms;
+}
+
+/* The older one of two places; a place that is not in use is older than every link. */
+static size_t find_older(const struct port_links *links, size_t i, size_t j)
+{
+	if (!is_in_use(links, i))
+		return i;
+	return !is_in_use(links, j) || links->at[j].number < links->at[i].number ? j : i;
+}
+
+/* The place for a new link. An owner who asks for many links loses links of their own, before any
+ * other owner loses one. */
+static size_t choose_place(const struct port_links *links, const struct port_link_target *target)
+{
+	size_t oldest = 0, own_oldest = PORT_LINKS, own = 0;
+
+	for (size_t i = 0; i < PORT_LINKS; i++) {
+		const struct port_link_target *found = &links->at[i].target;
+
+		oldest = find_older(links, oldest, i);
+		if (!is_in_use(links, i) || strcmp(found->owner, target->owner) != 0)
+			continue;
+		if (found->port == target->port && strcmp(found->sandbox, target->sandbox) == 0)
+			return i;
+		own++;
+		own_oldest = own_oldest == PORT_LINKS ? i : find_older(links, own_oldest, i);
+	}
+	return own >= PORT_LINKS_OWNER ? own_oldest : oldest;
+}
+
 void port_links_add(struct port_links *links, const struct port_link_target *target,
                     char out[PORT_LINK_KEY + 1])
 {
 	unsigned char bytes[PORT_LINK_KEY / 2];
-	size_t i = links->next;
+	size_t i = choose_place(links, target);
 
 	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
 		abort(); /* the kernel has no random numbers: nothing here is safe */
-	links->next = (i + 1) % PORT_LINKS;
 	for (size_t j = 0; j < sizeof bytes; j++)
 		(void)snprintf(links->at[i].key + 2 * j, 3, "%02x", bytes[j]);
 	links->at[i].until_ms = clock_now_ms() + PORT_LINK_MS;
+	links->at[i].number = links->added++;
 	links->at[i].target = *target;
 	memcpy(out, links->at[i].key, PORT_LINK_KEY + 1);
 }

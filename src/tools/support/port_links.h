@@ -3,7 +3,8 @@
  * A link is a random key that stands in the path of a URL. Whoever has the key reaches this one
  * port of this one sandbox until the link expires, and nothing else. A key in the path needs no
  * cookie, so no other page can use it, and relative URLs of the page keep it. Links are kept in
- * memory, and the oldest one makes room for a new one. */
+ * memory. A new link replaces the one of the same owner to the same port; without one, the oldest
+ * link of an owner with PORT_LINKS_OWNER of them, else the oldest of all when there is no room. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 
 enum {
 	PORT_LINKS = 256,
+	PORT_LINKS_OWNER = 32,
 	PORT_LINK_KEY = 32, /* hexadecimal digits */
 	PORT_LINK_MS = 3600 * 1000,
 };
