@@ -70,8 +70,8 @@ const char *run_hint(const struct process_state *state, const struct run_fit *fi
 
 	if (state->phase != PROCESS_ENDED)
 		return NULL;
-	/* "!pip install" in a cell, and a command whose failure a script passes over: only what they
-	 * print on stderr counts, and only about the network. */
+	/* For "!pip install" in a cell, and for a command whose failure a script passes over, only
+	 * stderr counts, and only messages about the network. */
 	if (state->end.code == 0 && state->end.signal == 0 && state->error_name == NULL)
 		return has_message(&hints[0], buf_view(&fit->errors)) ? hints[0].text : NULL;
 	for (size_t i = 0; i < ARRAY_LEN(hints); i++)
