@@ -240,11 +240,26 @@ static void insert_basic(const struct net_secrets *secrets, const struct net_hos
 		memcpy(line + (text.ptr - line), coded, text.len);
 }
 
+/* Fields that hold credentials only. A host stores the values of other fields (x-amz-meta-NAME,
+ * User-Agent, Content-Type), and a program could read them back over TLS, where nothing is
+ * masked. */
+static bool is_credential(struct view line)
+{
+	static const char *const names[] = {
+		"authorization", "x-api-key",    "api-key",      "x-goog-api-key", "private-token",
+		"job-token",     "deploy-token", "x-auth-token", "x-access-token", "x-vault-token",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (is_field(line, names[i]))
+			return true;
+	return false;
+}
+
 int net_secrets_insert(const struct net_secrets *secrets, const struct net_host *host,
                        uint16_t port, struct view head, struct buf *out, struct error *err)
 {
 	static const char *const removed[] = { "accept-encoding", "range", "if-range", "te" };
-	bool is_first = true;
 
 	while (head.len != 0) {
 		const char *end = memchr(head.ptr, '\n', head.len);
@@ -261,12 +276,10 @@ int net_secrets_insert(const struct net_secrets *secrets, const struct net_host 
 			continue;
 		if (buf_add(out, line, err) < 0)
 			return -1;
-		/* The request line has the URL, which servers log. */
-		if (!is_first) {
+		if (is_credential(line)) {
 			insert_values(secrets, host, port, out->ptr + start, line.len);
 			insert_basic(secrets, host, port, out->ptr + start, line.len);
 		}
-		is_first = false;
 	}
 	return 0;
 }

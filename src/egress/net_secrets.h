@@ -2,8 +2,8 @@
  *
  * A program has a placeholder, which looks like the secret: the same length, the same kinds of
  * characters, the prefix that tells what kind of token it is. In a request of plain HTTP to the
- * secret's host the gate replaces placeholders by values, in the values of header fields and in
- * Basic credentials, not in the URL and not in the body. In the answer it replaces values by
+ * secret's host the gate replaces placeholders by values, in header fields that hold credentials and
+ * in Basic credentials, not in other fields, in the URL or in the body. In the answer it replaces values by
  * placeholders, which have the same length, so that a host that repeats the request tells nothing;
  * fields that would hide the value from that (compression, ranges) are removed from the request.
  *

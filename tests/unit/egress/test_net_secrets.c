@@ -122,7 +122,7 @@ static void values_are_inserted_for_their_host_only(void **state)
 	const struct net_secret *secret = add("N=ghp_Abcdefgh0123@example.org:8080");
 	AUTO_BUF struct buf head, out;
 	AUTO_FREE char *basic = NULL, *want = NULL;
-	char text[2048];
+	char text[4096];
 	struct error err;
 
 	assert_true(net_secrets_has(&secrets, host("example.org"), 8080));
@@ -136,19 +136,22 @@ static void values_are_inserted_for_their_host_only(void **state)
 	(void)snprintf(text, sizeof text, "me:%s", secret->value);
 	want = base64_encode(view_of(text));
 	assert_int_equal(buf_printf(&head, &err,
-	                            "GET /?q=%s HTTP/1.1\r\nHost: example.org\r\nX: a%s, %s\r\n"
+	                            "GET /?q=%s HTTP/1.1\r\nHost: example.org\r\nUser-Agent: %s\r\n"
+	                            "X-Amz-Meta-A: %s\r\nX-API-Key: a%s, %s\r\n"
 	                            "Accept-Encoding: gzip\r\nRange: bytes=1-\r\n"
 	                            "Authorization: Basic %s\r\n\r\n",
 	                            secret->placeholder, secret->placeholder, secret->placeholder,
-	                            basic),
+	                            secret->placeholder, secret->placeholder, basic),
 	                 0);
 	assert_int_equal(net_secrets_insert(&secrets, host("example.org"), 8080, buf_view(&head),
 	                                    &out, &err),
 	                 0);
 	(void)snprintf(text, sizeof text, "GET /?q=%s HTTP/1.1\r\n", secret->placeholder);
 	assert_true(view_starts(buf_view(&out), text));
-	(void)snprintf(text, sizeof text, "\r\nX: a%s, %s\r\nAuthorization: Basic ", secret->value,
-	               secret->value);
+	(void)snprintf(text, sizeof text,
+	               "\r\nUser-Agent: %s\r\nX-Amz-Meta-A: %s\r\nX-API-Key: a%s, %s\r\n"
+	               "Authorization: Basic ",
+	               secret->placeholder, secret->placeholder, secret->value, secret->value);
 	assert_non_null(strstr(buf_text(&out), text));
 	assert_non_null(strstr(buf_text(&out), want));
 	assert_null(strstr(buf_text(&out), "Accept-Encoding"));
