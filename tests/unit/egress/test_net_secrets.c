@@ -121,6 +121,7 @@ static void values_are_inserted_for_their_host_only(void **state)
 {
 	const struct net_secret *secret = add("N=ghp_Abcdefgh0123@example.org:8080");
 	AUTO_BUF struct buf head, out;
+	struct net_secret_mask mask = { 0 };
 	AUTO_FREE char *basic = NULL, *want = NULL;
 	char text[4096];
 	struct error err;
@@ -144,7 +145,7 @@ static void values_are_inserted_for_their_host_only(void **state)
 	                            secret->placeholder, secret->placeholder, basic),
 	                 0);
 	assert_int_equal(net_secrets_insert(&secrets, host("example.org"), 8080, buf_view(&head),
-	                                    &out, &err),
+	                                    &mask, &out, &err),
 	                 0);
 	(void)snprintf(text, sizeof text, "GET /?q=%s HTTP/1.1\r\n", secret->placeholder);
 	assert_true(view_starts(buf_view(&out), text));
@@ -156,6 +157,11 @@ static void values_are_inserted_for_their_host_only(void **state)
 	assert_non_null(strstr(buf_text(&out), want));
 	assert_null(strstr(buf_text(&out), "Accept-Encoding"));
 	assert_null(strstr(buf_text(&out), "Range"));
+	/* A host that repeats the credentials repeats those that the program gave. */
+	buf_clear(&out);
+	assert_int_equal(net_secrets_mask(&secrets, &mask, view_of(want), &out, &err), 0);
+	assert_int_equal(net_secrets_mask(&secrets, &mask, VIEW(""), &out, &err), 0);
+	assert_string_equal(buf_text(&out), basic);
 }
 
 /* The answer comes in pieces of every size. */
@@ -188,6 +194,25 @@ static void values_in_answers_become_placeholders(void **state)
 	}
 }
 
+/* Which bytes are late tells nothing about the value. */
+static void held_bytes_do_not_depend_on_the_value(void **state)
+{
+	static const char *const answers[] = { "0123456789ghp_Abcdefgh", "0123456789abcdefghijkl",
+		                               "ghp_Abcdefgh0123456789" };
+
+	(void)add("N=ghp_Abcdefgh0123@example.org");
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+		struct net_secret_mask mask = { 0 };
+		AUTO_BUF struct buf out;
+		struct error err;
+
+		buf_init(&out, 4096);
+		assert_int_equal(net_secrets_mask(&secrets, &mask, view_of(answers[i]), &out, &err),
+		                 0);
+		assert_int_equal(out.len, strlen(answers[i]) - (strlen("ghp_Abcdefgh0123") - 1));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +222,7 @@ int main(void)
 		TEST(list_and_file_are_read),
 		TEST(values_are_inserted_for_their_host_only),
 		TEST(values_in_answers_become_placeholders),
+		TEST(held_bytes_do_not_depend_on_the_value),
 	};
 
 	return RUN_TESTS("egress/net_secrets", tests);
