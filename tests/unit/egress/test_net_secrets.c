@@ -147,7 +147,7 @@ static void values_are_inserted_for_their_host_only(void **state)
 	assert_int_equal(net_secrets_insert(&secrets, host("example.org"), 8080, buf_view(&head),
 	                                    &mask, &out, &err),
 	                 0);
-	(void)snprintf(text, sizeof text, "GET /?q=%s HTTP/1.1\r\n", secret->placeholder);
+	(void)snprintf(text, sizeof text, "GET /?q=%s HTTP/1.0\r\n", secret->placeholder);
 	assert_true(view_starts(buf_view(&out), text));
 	(void)snprintf(text, sizeof text,
 	               "\r\nUser-Agent: %s\r\nX-Amz-Meta-A: %s\r\nX-API-Key: a%s, %s\r\n"
@@ -157,6 +157,12 @@ static void values_are_inserted_for_their_host_only(void **state)
 	assert_non_null(strstr(buf_text(&out), want));
 	assert_null(strstr(buf_text(&out), "Accept-Encoding"));
 	assert_null(strstr(buf_text(&out), "Range"));
+	CHECK_ERROR(net_secrets_insert(&secrets, host("example.org"), 8080,
+	                               VIEW("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"),
+	                               &mask, &out, &err),
+	            err, ERR_INVALID,
+	            "a request to a host with a secret has a chunked body: send it with "
+	            "Content-Length");
 	/* A host that repeats the credentials repeats those that the program gave. */
 	buf_clear(&out);
 	assert_int_equal(net_secrets_mask(&secrets, &mask, view_of(want), &out, &err), 0);
