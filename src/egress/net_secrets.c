@@ -197,13 +197,21 @@ static void replace_all(char *text, size_t len, const char *from, const char *to
 	}
 }
 
-static void insert_values(const struct net_secrets *secrets, const struct net_host *host,
-                          uint16_t port, char *text, size_t len)
+struct insertion {
+	const struct net_secrets *secrets;
+	const struct net_host *host;
+	uint16_t port;
+	struct net_secret_mask *mask;
+};
+
+static void insert_values(const struct insertion *to, char *text, size_t len)
 {
-	for (size_t i = 0; i < secrets->count; i++)
-		if (is_for(&secrets->items[i], host, port))
-			replace_all(text, len, secrets->items[i].placeholder,
-			            secrets->items[i].value);
+	for (size_t i = 0; i < to->secrets->count; i++) {
+		const struct net_secret *secret = &to->secrets->items[i];
+
+		if (is_for(secret, to->host, to->port))
+			replace_all(text, len, secret->placeholder, secret->value);
+	}
 }
 
 static bool is_field(struct view line, const char *name)
@@ -213,38 +221,79 @@ static bool is_field(struct view line, const char *name)
 	return line.len > len && line.ptr[len] == ':' && strncasecmp(line.ptr, name, len) == 0;
 }
 
+/* The mask replaces the new text in the answer by the old one. A host may repeat it without the
+ * padding. */
+static int note_basic(struct net_secret_mask *mask, struct view shown, const char *coded,
+                      struct error *err)
+{
+	size_t len = strcspn(coded, "=");
+
+	if (mask->basic_len != 0)
+		return error_set(err, ERR_SYNTAX, "Authorization is given twice with a secret");
+	if (len > NET_BASIC_MAX)
+		return error_set(err, ERR_LIMIT,
+		                 "Basic credentials with a secret have more than %d bytes",
+		                 NET_BASIC_MAX);
+	memcpy(mask->basic, coded, len);
+	memcpy(mask->shown, shown.ptr, len);
+	mask->basic_len = len;
+	return 0;
+}
+
 /* "Authorization: Basic ..." holds a name and a password in Base64, as git and curl send them. The
  * text is replaced in place: Base64 of the same length has the same length. */
-static void insert_basic(const struct net_secrets *secrets, const struct net_host *host,
-                         uint16_t port, char *line, size_t len)
+static int insert_basic(const struct insertion *to, char *line, size_t len, struct error *err)
 {
 	static const char scheme[] = "basic ";
-	AUTO_FREE char *plain = NULL, *coded = NULL;
+	AUTO_FREE char *plain = NULL, *before = NULL, *coded = NULL;
 	size_t plain_len;
 	char *value = memchr(line, ':', len);
 	struct view text;
 	struct error ignored;
 
 	if (value == NULL || !is_field((struct view){ line, len }, "authorization"))
-		return;
+		return 0;
 	text = view_trim((struct view){ value + 1, len - (size_t)(value + 1 - line) });
 	if (text.len < sizeof scheme || strncasecmp(text.ptr, scheme, sizeof scheme - 1) != 0)
-		return;
-	text.ptr += sizeof scheme - 1;
-	text.len -= sizeof scheme - 1;
+		return 0;
+	text = view_trim(
+	        (struct view){ text.ptr + sizeof scheme - 1, text.len - (sizeof scheme - 1) });
 	if (base64_decode(text, &plain, &plain_len, &ignored) < 0)
-		return;
-	insert_values(secrets, host, port, plain, plain_len);
+		return 0;
+	before = base64_encode((struct view){ plain, plain_len });
+	insert_values(to, plain, plain_len);
 	coded = base64_encode((struct view){ plain, plain_len });
-	if (strlen(coded) == text.len)
-		memcpy(line + (text.ptr - line), coded, text.len);
+	if (strlen(coded) != text.len || strcmp(before, coded) == 0)
+		return 0;
+	if (note_basic(to->mask, text, coded, err) < 0)
+		return -1;
+	memcpy(line + (text.ptr - line), coded, text.len);
+	return 0;
+}
+
+/* Fields that hold credentials only. A host stores the values of other fields (x-amz-meta-NAME,
+ * User-Agent, Content-Type), and a program could read them back over TLS, where nothing is
+ * masked. */
+static bool is_credential(struct view line)
+{
+	static const char *const names[] = {
+		"authorization", "x-api-key",    "api-key",      "x-goog-api-key", "private-token",
+		"job-token",     "deploy-token", "x-auth-token", "x-access-token", "x-vault-token",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (is_field(line, names[i]))
+			return true;
+	return false;
 }
 
 int net_secrets_insert(const struct net_secrets *secrets, const struct net_host *host,
-                       uint16_t port, struct view head, struct buf *out, struct error *err)
+                       uint16_t port, struct view head, struct net_secret_mask *mask,
+                       struct buf *out, struct error *err)
 {
-	static const char *const removed[] = { "accept-encoding", "range", "if-range", "te" };
-	bool is_first = true;
+	const struct insertion to = { secrets, host, port, mask };
+	static const char *const removed[] = { "accept-encoding", "range", "if-range", "te",
+		                               "expect" };
 
 	while (head.len != 0) {
 		const char *end = memchr(head.ptr, '\n', head.len);
@@ -259,54 +308,90 @@ int net_secrets_insert(const struct net_secrets *secrets, const struct net_host 
 			is_removed = is_removed || is_field(line, removed[i]);
 		if (is_removed)
 			continue;
+		if (is_field(line, "transfer-encoding"))
+			return error_set(err, ERR_INVALID,
+			                 "a request to a host with a secret has a chunked body: "
+			                 "send it with Content-Length");
 		if (buf_add(out, line, err) < 0)
 			return -1;
-		/* The request line has the URL, which servers log. */
-		if (!is_first) {
-			insert_values(secrets, host, port, out->ptr + start, line.len);
-			insert_basic(secrets, host, port, out->ptr + start, line.len);
-		}
-		is_first = false;
+		/* Chunks could divide a value in the answer; HTTP/1.0 has none. */
+		if (start == 0 && view_ends(line, " HTTP/1.1\r\n"))
+			out->ptr[out->len - 3] = '0';
+		if (!is_credential(line))
+			continue;
+		insert_values(&to, out->ptr + start, line.len);
+		if (insert_basic(&to, out->ptr + start, line.len, err) < 0)
+			return -1;
 	}
 	return 0;
 }
 
 /* --- answers --- */
 
-/* How many of the last bytes may be the beginning of a value. */
-static size_t count_open(const struct net_secrets *secrets, const char *bytes, size_t len)
+struct pattern {
+	const char *from, *to; /* of the same length */
+	size_t len;
+};
+
+static size_t list_patterns(const struct net_secrets *secrets, const struct net_secret_mask *mask,
+                            struct pattern out[NET_SECRETS_MAX + 1])
 {
-	size_t most = 0;
+	size_t count = 0;
 
-	for (size_t i = 0; i < secrets->count; i++) {
-		const char *value = secrets->items[i].value;
-		size_t longest = strlen(value) - 1;
-
-		for (size_t n = longest < len ? longest : len; n > most; n--)
-			if (memcmp(bytes + len - n, value, n) == 0)
-				most = n;
-	}
-	return most;
+	for (size_t i = 0; i < secrets->count; i++)
+		out[count++] = (struct pattern){ secrets->items[i].value,
+			                         secrets->items[i].placeholder,
+			                         strlen(secrets->items[i].value) };
+	if (mask->basic_len != 0)
+		out[count++] = (struct pattern){ mask->basic, mask->shown, mask->basic_len };
+	return count;
 }
 
+/* The longest pattern that the text begins with; a shorter one may be a part of it. */
+static const struct pattern *find_pattern(const struct pattern *patterns, size_t count,
+                                          struct view text)
+{
+	const struct pattern *found = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (patterns[i].from[0] == text.ptr[0] && patterns[i].len <= text.len &&
+		    (found == NULL || patterns[i].len > found->len) &&
+		    memcmp(patterns[i].from, text.ptr, patterns[i].len) == 0)
+			found = &patterns[i];
+	return found;
+}
+
+/* The number of bytes that are held back does not depend on the bytes: a program that sees which
+ * ones are late could otherwise find a value character by character. */
 int net_secrets_mask(const struct net_secrets *secrets, struct net_secret_mask *mask,
                      struct view bytes, struct buf *out, struct error *err)
 {
-	size_t start = out->len, open;
-	bool is_end = bytes.len == 0;
+	struct pattern patterns[NET_SECRETS_MAX + 1];
+	size_t count = list_patterns(secrets, mask, patterns);
+	size_t start = out->len, at = mask->done, hold = 0, len;
 
 	if (buf_add(out, (struct view){ mask->held, mask->len }, err) < 0 ||
 	    buf_add(out, bytes, err) < 0)
 		return -1;
-	mask->len = 0;
-	if (out->len == start)
+	len = out->len - start;
+	if (len == 0)
 		return 0;
-	for (size_t i = 0; i < secrets->count; i++)
-		replace_all(out->ptr + start, out->len - start, secrets->items[i].value,
-		            secrets->items[i].placeholder);
-	open = is_end ? 0 : count_open(secrets, out->ptr + start, out->len - start);
-	memcpy(mask->held, out->ptr + out->len - open, open);
-	mask->len = open;
-	buf_truncate(out, out->len - open);
+	for (size_t i = 0; i < count && bytes.len != 0; i++)
+		hold = patterns[i].len - 1 > hold ? patterns[i].len - 1 : hold;
+	if (hold > len)
+		hold = len;
+	while (at < len - hold) {
+		char *text = out->ptr + start + at;
+		const struct pattern *found = find_pattern(patterns, count,
+		                                           (struct view){ text, len - at });
+
+		if (found != NULL)
+			memcpy(text, found->to, found->len);
+		at += found != NULL ? found->len : 1;
+	}
+	memcpy(mask->held, out->ptr + out->len - hold, hold);
+	mask->len = hold;
+	mask->done = bytes.len != 0 ? at - (len - hold) : 0;
+	buf_truncate(out, out->len - hold);
 	return 0;
 }

@@ -2,8 +2,8 @@
  *
  * A program has a placeholder, which looks like the secret: the same length, the same kinds of
  * characters, the prefix that tells what kind of token it is. In a request of plain HTTP to the
- * secret's host the gate replaces placeholders by values, in the values of header fields and in
- * Basic credentials, not in the URL and not in the body. In the answer it replaces values by
+ * secret's host the gate replaces placeholders by values, in header fields that hold credentials and
+ * in Basic credentials, not in other fields, in the URL or in the body. In the answer it replaces values by
  * placeholders, which have the same length, so that a host that repeats the request tells nothing;
  * fields that would hide the value from that (compression, ranges) are removed from the request.
  *
@@ -26,6 +26,7 @@ enum {
 	NET_SECRET_MIN = 8, /* bytes of a value: a shorter one would be replaced by chance */
 	NET_SECRET_MAX = 512,
 	NET_SECRET_NAME_MAX = 64,
+	NET_BASIC_MAX = 1024, /* Base64 of a name and a value; more than NET_SECRET_MAX */
 };
 
 struct net_secret {
@@ -49,19 +50,22 @@ MUST_CHECK int net_secrets_read(struct net_secrets *secrets, const char *list, c
 
 /* Whether a secret is for this host. */
 bool net_secrets_has(const struct net_secrets *secrets, const struct net_host *host, uint16_t port);
-/* Rewrites the head of a request to this host, which proxy_request_read() has made. */
-MUST_CHECK int net_secrets_insert(const struct net_secrets *secrets, const struct net_host *host,
-                                  uint16_t port, struct view head, struct buf *out,
-                                  struct error *err);
-
-/* The end of what was received of an answer, which may be the beginning of a value. */
+/* What is masked in an answer beside the values, and the end of what was received of it, which may
+ * be the beginning of a value. Zeroed at the start. */
 struct net_secret_mask {
-	char held[NET_SECRET_MAX];
-	size_t len;
+	char basic[NET_BASIC_MAX], shown[NET_BASIC_MAX]; /* Base64 in the request: sent, given */
+	size_t basic_len;
+	char held[NET_BASIC_MAX];
+	size_t len, done; /* of `held`: bytes, and those that are masked already */
 };
 
-/* Appends the bytes of an answer to out, with placeholders instead of values. The last bytes are
- * held back if a value may begin there. At the end of the answer bytes.len is 0: they are
+/* Rewrites the head of a request to this host, which proxy_request_read() has made. */
+MUST_CHECK int net_secrets_insert(const struct net_secrets *secrets, const struct net_host *host,
+                                  uint16_t port, struct view head, struct net_secret_mask *mask,
+                                  struct buf *out, struct error *err);
+
+/* Appends the bytes of an answer to out, with placeholders instead of values. As many of the last
+ * bytes as a value could begin in are held back. At the end of the answer bytes.len is 0: they are
  * appended. */
 MUST_CHECK int net_secrets_mask(const struct net_secrets *secrets, struct net_secret_mask *mask,
                                 struct view bytes, struct buf *out, struct error *err);

@@ -103,6 +103,10 @@ static int read_request_line(struct parse *parse, struct view line, struct error
 		return error_set(err, ERR_SYNTAX, "the first line is not a request of HTTP");
 	if (!view_is(line, "HTTP/1.1") && !view_is(line, "HTTP/1.0"))
 		return error_set(err, ERR_SYNTAX, "the version is neither HTTP/1.1 nor HTTP/1.0");
+	/* The answer to TRACE is the request, with the credentials that the gate has put in. */
+	if (is_same(parse->method, "TRACE") || is_same(parse->method, "TRACK"))
+		return error_set(err, ERR_INVALID,
+		                 "this proxy forwards no TRACE: use GET or HEAD instead");
 	parse->request->is_connect = view_is(parse->method, "CONNECT");
 	return read_target(parse, err);
 }

@@ -324,18 +324,19 @@ test('a secret is used by requests to its host and by nothing else', async (t) =
   assert.notEqual(placeholder, value);
   assert.ok(!(await run('cat /proc/*/environ | tr "\\0" "\\n"; env')).includes(value));
   seen.length = 0;
-  await run(`${curl} -H "Authorization: Bearer $GITHUB" -H 'Accept-Encoding: gzip' -d "body $GITHUB" "http://${host('web')}/bearer?q=$GITHUB"; ${curl} -u "me:$GITHUB" http://${host('web')}/basic; ${curl} -p -H "X-Token: $GITHUB" http://${host('web')}/tunnel; ${curl} -H "X-Token: $OTHER" http://${host('web')}/other`);
+  await run(`${curl} -H "Authorization: Bearer $GITHUB" -H "X-Amz-Meta-A: $GITHUB" -H 'Accept-Encoding: gzip' -d "body $GITHUB" "http://${host('web')}/bearer?q=$GITHUB"; ${curl} -u "me:$GITHUB" http://${host('web')}/basic; ${curl} -p -H "X-Api-Key: $GITHUB" http://${host('web')}/tunnel; ${curl} -H "X-Api-Key: $OTHER" http://${host('web')}/other`);
   assert.deepEqual(seen.map(({ url }) => url), [`/bearer?q=${placeholder}`, '/basic', '/tunnel', '/other']);
   assert.equal(seen[0].headers.authorization, `Bearer ${value}`);
+  assert.equal(seen[0].headers['x-amz-meta-a'], placeholder);
   assert.equal(seen[0].headers['accept-encoding'], undefined);
   assert.equal(seen[0].body, `body ${placeholder}`);
   assert.equal(seen[1].headers.authorization, `Basic ${Buffer.from(`me:${value}`).toString('base64')}`);
-  assert.equal(seen[2].headers['x-token'], placeholder);
-  assert.notEqual(seen[3].headers['x-token'], `${value}x`);
+  assert.equal(seen[2].headers['x-api-key'], placeholder);
+  assert.notEqual(seen[3].headers['x-api-key'], `${value}x`);
   // A host that repeats the request repeats the placeholder.
-  const repeated = await run(`${curl} -H "X-Token: $OTHER" http://127.0.0.1:${port}/; echo; printf %s "$OTHER"`);
+  const repeated = await run(`${curl} -H "X-Api-Key: $OTHER" http://127.0.0.1:${port}/; echo; printf %s "$OTHER"`);
   assert.ok(!repeated.includes(value), repeated);
   const [json, own_placeholder] = repeated.split('\n');
-  assert.equal(JSON.parse(json)['x-token'], own_placeholder);
+  assert.equal(JSON.parse(json)['x-api-key'], own_placeholder);
   await session.close();
 });

@@ -39,6 +39,8 @@ void gate_link_free(struct gate_link *link)
 	(void)loop_timer_free(link->timer);
 	buf_done(&link->head);
 	buf_done(&link->pending);
+	if (link->mask != NULL)
+		explicit_bzero(link->mask, sizeof *link->mask);
 	free(link->mask);
 	link->mask = NULL;
 	/* Callbacks of the stream, of the input and of the output may be on the stack. */
@@ -176,12 +178,11 @@ static int forward_head(struct gate_link *link, const struct dial_result *result
 		return 0;
 	}
 	buf_init(&with_secrets, PROXY_HEAD_MAX * 2);
-	r = net_secrets_insert(secrets, &link->host, link->port, buf_view(&out), &with_secrets,
-	                       err);
-	if (r == 0) {
-		link->mask = mem_new(sizeof *link->mask);
+	link->mask = mem_new(sizeof *link->mask);
+	r = net_secrets_insert(secrets, &link->host, link->port, buf_view(&out), link->mask,
+	                       &with_secrets, err);
+	if (r == 0)
 		gate_relay_head(link, buf_view(&with_secrets));
-	}
 	if (with_secrets.len != 0)
 		explicit_bzero(with_secrets.ptr, with_secrets.len);
 	buf_done(&with_secrets);

@@ -34,6 +34,10 @@ static void send_masked(struct gate_link *link, struct view bytes)
 	buf_init(&out, INPUT_CHUNK + NET_SECRET_MAX);
 	if (link->mask == NULL)
 		return gate_link_send(link, bytes);
+<<<<<<< HEAD
+=======
+	buf_init(&out, INPUT_CHUNK + NET_BASIC_MAX);
+>>>>>>> w/s1
 	if (net_secrets_mask(link->gate->options.secrets, link->mask, bytes, &out, &ignored) == 0)
 		gate_link_send(link, buf_view(&out));
 }
@@ -160,8 +164,9 @@ static struct view cut_body(struct gate_link *link, struct view bytes)
 		gate_link_log(link, false,
 		              "a second request on the same connection: it was not forwarded");
 		/* The program has its answer and takes the connection for one that is kept, because
-		 * the server did not close it. */
-		if (link->has_answer)
+		 * the server did not close it. With a secret the answer goes on to its end: bytes
+		 * that are held back may be the beginning of a value. */
+		if (link->has_answer && link->mask == NULL)
 			end_answer(link);
 	}
 	return (struct view){ bytes.ptr, len };

@@ -242,7 +242,9 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.expected = "NAME@HOST or NAME=VALUE@HOST with , between",
 		.help = "Secrets that programs may use without having them: in a sandbox with a "
 			"network, the variable NAME holds a placeholder, which the gate replaces "
-			"by the value in the header fields of plain HTTP requests to HOST. The "
+			"by the value in plain HTTP requests to HOST, in header fields for "
+			"credentials only (Authorization, X-Api-Key, Private-Token and the like; "
+			"README.md lists them). The "
 			"value is that of the variable NAME of this process, or behind '='." },
 	[OPTION_SECRET_FILE] = { "secret-file", PATH(secret_file), .verbs = SANDBOXES,
 		.in_file = true, .word = "FILE",

@@ -181,6 +181,25 @@ static int read_secrets(const struct options *options, struct net_secrets *secre
 	return r < 0 ? error_wrap(err, "secret-file") : 0;
 }
 
+/* A host without a port is reached on port 80, too. Loopback and private addresses that the operator
+ * names by address are in networks of their own. */
+static void warn_unencrypted(const struct net_secrets *secrets)
+{
+	for (size_t i = 0; i < secrets->count; i++) {
+		const struct host_rule *rule = &secrets->items[i].rule;
+		enum net_class class = rule->host.is_address
+		                               ? net_address_class(&rule->host.address)
+		                               : NET_PUBLIC;
+
+		if ((rule->port == 0 || rule->is_any_port) && class != NET_LOOPBACK &&
+		    class != NET_PRIVATE)
+			log_warning("the secret %s is sent to %s%s without encryption, by plain "
+			            "HTTP: use it in networks that you trust only",
+			            secrets->items[i].name, rule->is_below ? "*." : "",
+			            rule->host.name);
+	}
+}
+
 int network_read(const struct options *options, struct network *ret, struct error *err)
 {
 	struct net_ceiling *ceiling = &ret->ceiling;
@@ -213,6 +232,7 @@ int network_read(const struct options *options, struct network *ret, struct erro
 		                               .dial_ms = options->gate.dial_s * 1000 };
 	if (read_secrets(options, &ret->secrets, err) < 0)
 		return -1;
+	warn_unencrypted(&ret->secrets);
 	if (add_index(ceiling, options->pip_index, "pip-index", find_pip_index, public_pip,
 	              ret->pip_index, err) < 0)
 		return -1;

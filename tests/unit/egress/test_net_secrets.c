@@ -121,8 +121,9 @@ static void values_are_inserted_for_their_host_only(void **state)
 {
 	const struct net_secret *secret = add("N=ghp_Abcdefgh0123@example.org:8080");
 	AUTO_BUF struct buf head, out;
+	struct net_secret_mask mask = { 0 };
 	AUTO_FREE char *basic = NULL, *want = NULL;
-	char text[2048];
+	char text[4096];
 	struct error err;
 
 	assert_true(net_secrets_has(&secrets, host("example.org"), 8080));
@@ -136,23 +137,37 @@ static void values_are_inserted_for_their_host_only(void **state)
 	(void)snprintf(text, sizeof text, "me:%s", secret->value);
 	want = base64_encode(view_of(text));
 	assert_int_equal(buf_printf(&head, &err,
-	                            "GET /?q=%s HTTP/1.1\r\nHost: example.org\r\nX: a%s, %s\r\n"
+	                            "GET /?q=%s HTTP/1.1\r\nHost: example.org\r\nUser-Agent: %s\r\n"
+	                            "X-Amz-Meta-A: %s\r\nX-API-Key: a%s, %s\r\n"
 	                            "Accept-Encoding: gzip\r\nRange: bytes=1-\r\n"
 	                            "Authorization: Basic %s\r\n\r\n",
 	                            secret->placeholder, secret->placeholder, secret->placeholder,
-	                            basic),
+	                            secret->placeholder, secret->placeholder, basic),
 	                 0);
 	assert_int_equal(net_secrets_insert(&secrets, host("example.org"), 8080, buf_view(&head),
-	                                    &out, &err),
+	                                    &mask, &out, &err),
 	                 0);
-	(void)snprintf(text, sizeof text, "GET /?q=%s HTTP/1.1\r\n", secret->placeholder);
+	(void)snprintf(text, sizeof text, "GET /?q=%s HTTP/1.0\r\n", secret->placeholder);
 	assert_true(view_starts(buf_view(&out), text));
-	(void)snprintf(text, sizeof text, "\r\nX: a%s, %s\r\nAuthorization: Basic ", secret->value,
-	               secret->value);
+	(void)snprintf(text, sizeof text,
+	               "\r\nUser-Agent: %s\r\nX-Amz-Meta-A: %s\r\nX-API-Key: a%s, %s\r\n"
+	               "Authorization: Basic ",
+	               secret->placeholder, secret->placeholder, secret->value, secret->value);
 	assert_non_null(strstr(buf_text(&out), text));
 	assert_non_null(strstr(buf_text(&out), want));
 	assert_null(strstr(buf_text(&out), "Accept-Encoding"));
 	assert_null(strstr(buf_text(&out), "Range"));
+	CHECK_ERROR(net_secrets_insert(&secrets, host("example.org"), 8080,
+	                               VIEW("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"),
+	                               &mask, &out, &err),
+	            err, ERR_INVALID,
+	            "a request to a host with a secret has a chunked body: send it with "
+	            "Content-Length");
+	/* A host that repeats the credentials repeats those that the program gave. */
+	buf_clear(&out);
+	assert_int_equal(net_secrets_mask(&secrets, &mask, view_of(want), &out, &err), 0);
+	assert_int_equal(net_secrets_mask(&secrets, &mask, VIEW(""), &out, &err), 0);
+	assert_string_equal(buf_text(&out), basic);
 }
 
 /* The answer comes in pieces of every size. */
@@ -185,6 +200,25 @@ static void values_in_answers_become_placeholders(void **state)
 	}
 }
 
+/* Which bytes are late tells nothing about the value. */
+static void held_bytes_do_not_depend_on_the_value(void **state)
+{
+	static const char *const answers[] = { "0123456789ghp_Abcdefgh", "0123456789abcdefghijkl",
+		                               "ghp_Abcdefgh0123456789" };
+
+	(void)add("N=ghp_Abcdefgh0123@example.org");
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+		struct net_secret_mask mask = { 0 };
+		AUTO_BUF struct buf out;
+		struct error err;
+
+		buf_init(&out, 4096);
+		assert_int_equal(net_secrets_mask(&secrets, &mask, view_of(answers[i]), &out, &err),
+		                 0);
+		assert_int_equal(out.len, strlen(answers[i]) - (strlen("ghp_Abcdefgh0123") - 1));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +228,7 @@ int main(void)
 		TEST(list_and_file_are_read),
 		TEST(values_are_inserted_for_their_host_only),
 		TEST(values_in_answers_become_placeholders),
+		TEST(held_bytes_do_not_depend_on_the_value),
 	};
 
 	return RUN_TESTS("egress/net_secrets", tests);

@@ -103,6 +103,8 @@ static void requests_that_could_be_read_differently_are_refused(void **state)
 		{ "POST http://example.org/ HTTP/1.1\r\nContent-Length: 1\r\n"
 		  "Transfer-Encoding: chunked\r\n\r\n",
 		  "both Content-Length and Transfer-Encoding are given" },
+		{ "TRACE http://example.org/ HTTP/1.1\r\n\r\n",
+		  "this proxy forwards no TRACE: use GET or HEAD instead" },
 		{ "POST http://example.org/ HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
 		  "Transfer-Encoding is not 'chunked', once" },
 		{ "POST http://example.org/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
