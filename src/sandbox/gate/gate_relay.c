@@ -31,13 +31,9 @@ static void send_masked(struct gate_link *link, struct view bytes)
 	AUTO_BUF struct buf out;
 	struct error ignored;
 
-	buf_init(&out, INPUT_CHUNK + NET_SECRET_MAX);
+	buf_init(&out, INPUT_CHUNK + NET_BASIC_MAX);
 	if (link->mask == NULL)
 		return gate_link_send(link, bytes);
-<<<<<<< HEAD
-=======
-	buf_init(&out, INPUT_CHUNK + NET_BASIC_MAX);
->>>>>>> w/s1
 	if (net_secrets_mask(link->gate->options.secrets, link->mask, bytes, &out, &ignored) == 0)
 		gate_link_send(link, buf_view(&out));
 }
