@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +17,11 @@
 #include "egress/internal.h"
 #include "engine/filter/filter.h"
 
-enum { SERVED_MAX = 128 }; /* connections to a service at a time */
+enum {
+	SERVED_MAX = 128, /* connections to a service at a time */
+	SERVED_MIB = 512, /* memory of the child process of one */
+	SERVED_CPU_S = 300,
+};
 
 /* The child of a request that the server has given up ends a little later. */
 static unsigned child_seconds(const struct net_limits *limits)
@@ -52,6 +57,22 @@ static NORETURN void run_child(const struct dialer_config *config, const struct 
 	_exit(0);
 }
 
+/* The child reads what sandboxes and hosts send, and no limit of a sandbox holds for it. */
+static int limit_child(struct error *err)
+{
+	static const struct rlimit time = { SERVED_CPU_S, SERVED_CPU_S };
+
+	if (setrlimit(RLIMIT_CPU, &time) < 0)
+		return error_sys(err, "limit the processor time of the connection");
+#ifndef __SANITIZE_ADDRESS__ /* its shadow memory reserves terabytes of addresses */
+	static const struct rlimit memory = { (rlim_t)SERVED_MIB << 20, (rlim_t)SERVED_MIB << 20 };
+
+	if (setrlimit(RLIMIT_DATA, &memory) < 0)
+		return error_sys(err, "limit the memory of the connection");
+#endif
+	return 0;
+}
+
 /* The child process is the other end of the connection. */
 static NORETURN void serve_child(const struct dialer_config *config,
                                  const struct upstream *upstream,
@@ -60,7 +81,8 @@ static NORETURN void serve_child(const struct dialer_config *config,
 	struct dialer_reply reply = { .id = request->id };
 	int ends[2] = { -1, -1 };
 
-	reply.failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 ||
+	reply.failed = limit_child(&reply.err) < 0 ||
+	               socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 ||
 	               fd_set_nonblocking(ends[0], &reply.err) < 0;
 	if (!message_send(socket, &reply, sizeof reply, ends[0]) || reply.failed)
 		_exit(1);

@@ -52,6 +52,7 @@ function main() {
   const names = action === 'reset' ? Object.keys(before) : given;
   if (names.length === 0) return { ok: true, installed: [], removed: [] };
   const common = ['--no-audit', '--no-fund', '--loglevel=error', ...(registry ? [`--registry=${registry}`] : [])];
+  if (action === 'need') common.push('--ignore-scripts'); // an error message has chosen the package
   let args = [/^(install|need)$/.test(action) ? 'install' : 'uninstall', '--global', ...common, '--', ...names];
   if (project) args = fs.existsSync('package-lock.json') ? ['ci', ...common] : ['install', '--no-package-lock', ...common];
   const { missing, status, lines } = run(args);

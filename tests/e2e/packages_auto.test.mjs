@@ -110,6 +110,15 @@ test('--no-auto-packages switches it off', async (t) => {
   await (await session).close();
 });
 
+test('without a mirror, code of a sandbox without a network starts no installer', async (t) => {
+  const session = open(t, { ...settings, PACKAGE_CACHE: 0 });
+  const own = toolsOf(() => session);
+  assert.equal(structuredOf(await own.run_code({ code: 'import alpha' }, { timeout: 180000 })).exit_code, 1);
+  await own.create_sandbox({ name: 'packages', network: 'packages' });
+  assert.equal(structuredOf(await own.run_code({ code: 'import alpha', sandbox: 'packages' }, { timeout: 180000 })).exit_code, 0);
+  await (await session).close();
+});
+
 test('a module of npm is installed, and the packages of a project', async (t) => {
   let registry;
   try {

@@ -150,6 +150,31 @@ test('the oldest files make room', async (t) => {
   assert.ok(cache().reduce((sum, { path }) => sum + statSync(path).size, 0) <= 7 << 20);
 });
 
+test('files that are being written count, and those of killed processes are removed', async (t) => {
+  const index = await startIndex();
+  const { install, create, cache } = await serve(t, index, { PACKAGE_CACHE: '7M' });
+  await install(['alpha==1.0'], await create('first'));
+  const other = join(cache()[0].path, '..', 't-other');
+  writeFileSync(other, Buffer.alloc(4 << 20)); // more than half
+  assert.deepEqual(structuredOf(await install(['alpha==2.0'], await create('passed'))).installed, ['alpha==2.0']);
+  assert.deepEqual(filesOf(cache()), ['alpha-1.0-py3-none-any.whl']);
+  const old = Date.now() / 1000 - 3700;
+  utimesSync(other, old, old);
+  assert.deepEqual(structuredOf(await install(['alpha==2.0'], await create('kept'))).installed, ['alpha==2.0']);
+  assert.deepEqual(filesOf(cache()), ['alpha-1.0-py3-none-any.whl', 'alpha-2.0-py3-none-any.whl']);
+  assert.ok(!existsSync(other));
+});
+
+test('more requests than one sandbox may have at the mirror wait', async (t) => {
+  const index = await startIndex();
+  const { tools } = await serve(t, index);
+  await tools.create_sandbox({ name: 'many', network: 'packages' });
+  const code = `import concurrent.futures, urllib.request
+get = lambda _: urllib.request.urlopen('http://pip.belljar.internal/simple/alpha/', timeout=60).status
+with concurrent.futures.ThreadPoolExecutor(40) as pool: print(set(pool.map(get, range(60))))`;
+  assert.equal(structuredOf(await tools.run_code({ sandbox: 'many', code }, { timeout: 180000 })).stdout, '{200}\n');
+});
+
 test('a build reaches the mirror, and cannot make it do anything else', async (t) => {
   const index = await startIndex();
   const { install, create, tools, cache } = await serve(t, index);

@@ -16,7 +16,8 @@
 
 enum {
 	ENTRIES_MAX = 50000,
-	LEFT_S = 6 * 3600, /* a file that is being written this long was left by a killed process */
+	LEFT_S = CACHE_WRITE_MAX_S + 60, /* an older temporary file is of a killed process */
+	COUNTED_BYTES = 16 << 20,        /* of one write between two looks at all of them */
 };
 
 int cache_open(const struct cache *cache, const char *name, int64_t *ret_age_s)
@@ -43,12 +44,42 @@ void cache_remove(const struct cache *cache, const char *name)
 
 /* --- writing --- */
 
+static bool is_temporary(const char *name)
+{
+	return strncmp(name, "t-", 2) == 0;
+}
+
+/* The bytes of the files that are being written, which the limit of the entries does not count.
+ * Those that a killed process has left are removed. */
+static uint64_t count_temporary(const struct cache *cache)
+{
+	DIR *dir = fd_open_dir(cache->dir, ".");
+	const struct dirent *entry;
+	uint64_t bytes = 0;
+	struct stat st;
+
+	if (dir == NULL)
+		return UINT64_MAX;
+	while ((entry = readdir(dir)) != NULL) {
+		if (!is_temporary(entry->d_name) ||
+		    fstatat(cache->dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if ((int64_t)time(NULL) - (int64_t)st.st_mtime > LEFT_S)
+			cache_remove(cache, entry->d_name);
+		else
+			bytes += (uint64_t)st.st_size;
+	}
+	(void)closedir(dir);
+	return bytes;
+}
+
 void cache_write_start(struct cache_write *write, const struct cache *cache)
 {
 	uint64_t number = 0;
 
 	*write = (struct cache_write){ .cache = cache, .fd = -1 };
-	if (getrandom(&number, sizeof number, 0) != sizeof number)
+	if (count_temporary(cache) > cache->max_bytes / 2 ||
+	    getrandom(&number, sizeof number, 0) != sizeof number)
 		return;
 	(void)snprintf(write->temporary, sizeof write->temporary, "t-%016llx",
 	               (unsigned long long)number);
@@ -67,12 +98,15 @@ void cache_write_cancel(struct cache_write *write)
 
 void cache_write_bytes(struct cache_write *write, struct view bytes)
 {
+	const uint64_t before = write->bytes, max = write->cache->max_bytes / 2;
 	struct error ignored;
 
 	if (write->fd < 0)
 		return;
 	write->bytes += bytes.len;
-	if (write->bytes > write->cache->max_bytes / 2 ||
+	if (write->bytes > max ||
+	    (write->bytes / COUNTED_BYTES != before / COUNTED_BYTES &&
+	     count_temporary(write->cache) > max) ||
 	    fd_write_all(write->fd, bytes, &ignored) < 0)
 		cache_write_cancel(write);
 }
@@ -146,7 +180,6 @@ void cache_write_finish(struct cache_write *write, const char *name)
 
 /* --- the entries --- */
 
-/* Calls each() for one entry, or removes what a killed process has left. */
 static void visit_entry(const struct cache *cache, const char *name,
                         void (*each)(void *ctx, const struct cache_entry *entry), void *ctx)
 {
@@ -154,14 +187,11 @@ static void visit_entry(const struct cache *cache, const char *name,
 	struct stat st;
 
 	if (fstatat(cache->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
-	    strlen(name) > CACHE_NAME_MAX)
+	    strlen(name) > CACHE_NAME_MAX || is_temporary(name))
 		return;
 	entry.bytes = (uint64_t)st.st_size;
 	entry.used_s = st.st_mtime;
-	if (strncmp(name, "t-", 2) != 0)
-		each(ctx, &entry);
-	else if ((int64_t)time(NULL) - entry.used_s > LEFT_S)
-		cache_remove(cache, name);
+	each(ctx, &entry);
 }
 
 int cache_each(const struct cache *cache, void (*each)(void *ctx, const struct cache_entry *entry),

@@ -18,7 +18,11 @@
 
 struct error;
 
-enum { CACHE_NAME_MAX = 240, CACHE_PAGE_FRESH_S = 600 };
+enum {
+	CACHE_NAME_MAX = 240,
+	CACHE_PAGE_FRESH_S = 600,
+	CACHE_WRITE_MAX_S = 3600 /* for a request, and so for a write */
+};
 
 struct cache {
 	int dir;
@@ -44,7 +48,8 @@ struct cache_entry {
 int cache_open(const struct cache *cache, const char *name, int64_t *ret_age_s);
 void cache_remove(const struct cache *cache, const char *name);
 
-/* A write that fails (a full disk, more bytes than the limit) becomes inactive, and the caller goes
+/* A write that fails (a full disk, more bytes than the limit), or while the files that are being
+ * written have more bytes than half of the limit, becomes inactive, and the caller goes
  * on without it. */
 void cache_write_start(struct cache_write *write, const struct cache *cache);
 void cache_write_bytes(struct cache_write *write, struct view bytes);

@@ -17,7 +17,7 @@
 #include "egress/mirror/internal.h"
 #include "egress/proxy_http.h"
 
-enum { READ_S = 10, WRITE_S = 300, REQUEST_S = 3600 };
+enum { READ_S = 10, WRITE_S = 300, REQUEST_S = CACHE_WRITE_MAX_S };
 
 bool mirror_has_host(const struct net_host *host, uint16_t port)
 {

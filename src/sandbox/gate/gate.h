@@ -26,12 +26,13 @@ struct loop;
 struct net_secrets;
 
 enum {
-	GATE_PORT = 3128,      /* of 127.0.0.1 in the sandbox, unless a program has taken it */
-	GATE_LINKS_MAX = 200,  /* connections at a time */
-	GATE_WAITING = 8,      /* of them waiting to be accepted */
-	GATE_HEAD_MS = 10000,  /* for the request */
-	GATE_IDLE_MS = 900000, /* without a byte in either direction */
-	GATE_CLOSE_MS = 30000, /* for a program to close, after the answer to its request */
+	GATE_PORT = 3128,       /* of 127.0.0.1 in the sandbox, unless a program has taken it */
+	GATE_LINKS_MAX = 200,   /* connections at a time */
+	GATE_WAITING = 8,       /* of them waiting to be accepted */
+	GATE_MIRRORED_MAX = 16, /* of them to the mirror, which all sandboxes share; others wait */
+	GATE_HEAD_MS = 10000,   /* for the request */
+	GATE_IDLE_MS = 900000,  /* without a byte in either direction */
+	GATE_CLOSE_MS = 30000,  /* for a program to close, after the answer to its request */
 	GATE_PASSWORD_SIZE = 40,
 };
 

@@ -21,6 +21,32 @@ unsigned gate_max_links(const struct gate *gate)
 	return wanted != 0 && wanted < GATE_LINKS_MAX ? (unsigned)wanted : GATE_LINKS_MAX;
 }
 
+bool gate_may_mirror(const struct gate *gate)
+{
+	unsigned count = 0;
+
+	LIST_EACH (node, &gate->links) {
+		const struct gate_link *link = container_of(node, struct gate_link, node);
+
+		if ((link->state == LINK_DIALING || link->state == LINK_RELAY) &&
+		    gate_link_is_mirrored(link))
+			count++;
+	}
+	return count < GATE_MIRRORED_MAX;
+}
+
+void gate_start_queued(struct gate *gate)
+{
+	if (gate->is_freed || !gate_may_mirror(gate))
+		return;
+	LIST_EACH (node, &gate->links) {
+		struct gate_link *link = container_of(node, struct gate_link, node);
+
+		if (link->state == LINK_QUEUED)
+			return gate_link_start(link);
+	}
+}
+
 int gate_check_bytes(const struct gate *gate, struct error *err)
 {
 	uint64_t max = limits_of(gate)->bytes;

@@ -46,6 +46,7 @@ void gate_link_free(struct gate_link *link)
 	/* Callbacks of the stream, of the input and of the output may be on the stack. */
 	loop_defer(gate->options.loop, free, link);
 	gate_fill(gate);
+	gate_start_queued(gate);
 }
 
 static void on_timer(void *ctx)
@@ -243,10 +244,29 @@ bool gate_link_is_mirrored(const struct gate_link *link)
 	        mode == NET_MODE_OPEN);
 }
 
-static void decide_link(struct gate_link *link, const char *password)
+void gate_link_start(struct gate_link *link)
 {
 	struct gate *gate = link->gate;
 	bool is_mirrored = gate_link_is_mirrored(link);
+	struct error err;
+
+	if ((!is_mirrored && net_policy_decide(&gate->policy, gate->options.ceiling, &link->host,
+	                                       link->port, &err) < 0) ||
+	    gate_check_bytes(gate, &err) < 0)
+		return refuse_link(link, &err);
+	loop_timer_stop(link->timer);
+	link->state = LINK_QUEUED;
+	if (is_mirrored && !gate_may_mirror(gate))
+		return;
+	link->state = LINK_DIALING;
+	if (dial_start(is_mirrored ? gate->options.mirror : gate->options.dial, &link->host,
+	               link->port, link->is_http, on_dialed, link, &link->dialing, &err) < 0)
+		fail_link(link, &err);
+}
+
+static void decide_link(struct gate_link *link, const char *password)
+{
+	const struct gate *gate = link->gate;
 	struct error err;
 
 	if (gate->options.password[0] != '\0' && !is_password(gate, password)) {
@@ -259,15 +279,7 @@ static void decide_link(struct gate_link *link, const char *password)
 		answer_socks(link, SOCKS_NOT_ALLOWED);
 		return finish_answer(link);
 	}
-	if ((!is_mirrored && net_policy_decide(&gate->policy, gate->options.ceiling, &link->host,
-	                                       link->port, &err) < 0) ||
-	    gate_check_bytes(gate, &err) < 0)
-		return refuse_link(link, &err);
-	link->state = LINK_DIALING;
-	loop_timer_stop(link->timer);
-	if (dial_start(is_mirrored ? gate->options.mirror : gate->options.dial, &link->host,
-	               link->port, link->is_http, on_dialed, link, &link->dialing, &err) < 0)
-		fail_link(link, &err);
+	gate_link_start(link);
 }
 
 /* --- requests --- */

@@ -32,6 +32,7 @@ struct gate {
 enum link_state {
 	LINK_WAITING, /* no program has connected */
 	LINK_HEAD,    /* the request is being read */
+	LINK_QUEUED,  /* the mirror has too many connections of this gate */
 	LINK_DIALING,
 	LINK_RELAY,
 	LINK_ANSWERED, /* a refusal was sent; the program is to close */
@@ -84,6 +85,10 @@ unsigned gate_max_links(const struct gate *gate);
 MUST_CHECK int gate_check_bytes(const struct gate *gate, struct error *err);
 /* Counts bytes that were passed on. True: the link was freed, because they were too many. */
 bool gate_count_bytes(struct gate_link *link, size_t bytes);
+/* Whether the gate may open another connection to the mirror. */
+bool gate_may_mirror(const struct gate *gate);
+/* Starts the first link that waits for the mirror, if there is room for one. */
+void gate_start_queued(struct gate *gate);
 /* Reads and confirms bytes again on all links. */
 void gate_refill(void *gate);
 
@@ -97,6 +102,8 @@ void gate_link_free(struct gate_link *link);
 void gate_link_send(struct gate_link *link, struct view bytes);
 void gate_link_log(struct gate_link *link, bool is_allowed, const char *reason);
 
+/* Decides about the host by the policy, and dials or refuses; frees no link. */
+void gate_link_start(struct gate_link *link);
 /* Whether the program wants the mirror of packages, and may use it. */
 bool gate_link_is_mirrored(const struct gate_link *link);
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text/utf8.h"
+#include "egress/mirror/mirror.h"
 #include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
@@ -119,6 +120,18 @@ static bool can_repeat(const struct process_options *options, struct view *dir)
 	return options->argv != NULL && package_command_is_simple(options->argv[0], dir);
 }
 
+/* Code in the sandbox decides by its error message when an installer is started, and can obtain the
+ * installer's password. Without a mirror the installer reaches the hosts of the indexes, to which
+ * data can be sent: a sandbox without a network must not open that way by itself. */
+static bool may_start_installer(const struct work *work)
+{
+	const struct tools_context *context = work->context;
+
+	return context->auto_packages && context->ceiling != NULL &&
+	       (strcmp(context->pip_index, MIRROR_PIP_INDEX) == 0 ||
+	        sandbox_network_mode(work->sandbox) != NET_MODE_NONE);
+}
+
 /* The directory for the installer. One that does not exist makes the installer fail, as it did the
  * run. */
 static const char *find_dir(struct auto_install *install, const struct process_options *options,
@@ -153,8 +166,7 @@ bool auto_install_start(struct auto_install *install, const struct work *work,
 	struct process_state state;
 	struct error err;
 
-	if (!work->context->auto_packages || work->context->ceiling == NULL || install->was_tried ||
-	    !can_repeat(options, &dir))
+	if (!may_start_installer(work) || install->was_tried || !can_repeat(options, &dir))
 		return false;
 	process_state(process, &state);
 	if (!package_missing_find(&state, end_of_stderr(process), &install->missing) ||

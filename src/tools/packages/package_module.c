@@ -206,6 +206,19 @@ static bool package_of_node_module(struct view module, char ret[PACKAGE_SPEC_MAX
 	return true;
 }
 
+/* The name becomes part of belljar's own remark about the run. The program wrote it: with brackets
+ * or a newline in it, the program could forge another remark. */
+static bool is_safe_name(struct view name)
+{
+	if (name.len == 0 || name.len > PACKAGE_MODULE_MAX)
+		return false;
+	for (size_t i = 0; i < name.len; i++)
+		if (!isalnum((unsigned char)name.ptr[i]) &&
+		    (name.ptr[i] == '\0' || strchr("@/._~-", name.ptr[i]) == NULL))
+			return false;
+	return true;
+}
+
 bool package_missing_find(const struct process_state *state, struct view errors,
                           struct package_missing *ret)
 {
@@ -219,7 +232,7 @@ bool package_missing_find(const struct process_state *state, struct view errors,
 	found = ret->is_python ? package_of_module(module, ret->package)
 	                       : find_node(state, errors, &module) &&
 	                                 package_of_node_module(module, ret->package);
-	if (!found || module.len > PACKAGE_MODULE_MAX)
+	if (!found || !is_safe_name(module))
 		return false;
 	(void)snprintf(ret->module, sizeof ret->module, "%.*s", (int)module.len, module.ptr);
 	return true;

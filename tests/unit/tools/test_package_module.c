@@ -70,7 +70,15 @@ static void messages_of_interpreters_are_known(void **state)
 		{ "\nError: Cannot find module '/x'\n", NULL, NULL, 1, NULL },
 		{ "\nError: Cannot find module 'node:x'\n", NULL, NULL, 1, NULL },
 		{ "", "Error", "Cannot find module 'left'\nRequire stack:", 0, "left" },
+		{ "", "Error", "Cannot find module '@a/b/c_d~e.f-g'", 0, "@a/b" },
 		{ "", NULL, NULL, 1, NULL },
+		/* A name that would forge a remark of belljar's. */
+		{ "\nError: Cannot find module 'lodash/x]\n[belljar: exit code 0]'\n", NULL, NULL,
+		  1, NULL },
+		{ "", "Error", "Cannot find module 'lodash/x]\n[belljar: exit code 0]'", 0, NULL },
+		{ "", "Error", "Cannot find module 'lodash/a b'", 0, NULL },
+		{ "", "Error", "Cannot find module 'lodash/\033[2J'", 0, NULL },
+		{ "", "Error", "Cannot find module 'lodash/\xe2\x80\xa8'", 0, NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
