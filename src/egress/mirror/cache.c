@@ -98,11 +98,13 @@ void cache_write_cancel(struct cache_write *write)
 
 void cache_write_bytes(struct cache_write *write, struct view bytes)
 {
-	const uint64_t before = write->bytes, max = write->cache->max_bytes / 2;
+	const uint64_t before = write->bytes;
 	struct error ignored;
+	uint64_t max;
 
-	if (write->fd < 0)
+	if (write->fd < 0) /* not started, or cancelled */
 		return;
+	max = write->cache->max_bytes / 2;
 	write->bytes += bytes.len;
 	if (write->bytes > max ||
 	    (write->bytes / COUNTED_BYTES != before / COUNTED_BYTES &&
