@@ -21,7 +21,7 @@ enum {
 	NOBODY = 65534,
 	MAPPED_BLOCK = 3, /* agent, user, nobody */
 	MAPPED_LEAST = 64,
-	HELPER_SECONDS = 5,
+	HELPER_SECONDS = 60,
 	GROUPS_MAX = 256,
 };
 
