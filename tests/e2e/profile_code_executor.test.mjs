@@ -237,7 +237,8 @@ test('20 executors at once, and two clients of one user', async (t) => {
   const ids = await Promise.all(
     Array.from({ length: 20 }, async (_, i) => {
       const client = use(i % 2 ? one : two);
-      const { executor_id } = await client.create_executor();
+      const { executor_id, message } = await client.create_executor();
+      assert.ok(executor_id, message);
       await client.write_file({ executor_id, file_path: 'n', content: String(i) });
       const { output } = await client.execute_code({ executor_id, code: "print(open('n').read())" });
       assert.equal(output, `${i}\n`);
