@@ -2,10 +2,11 @@
  *
  * A program has a placeholder, which looks like the secret: the same length, the same kinds of
  * characters, the prefix that tells what kind of token it is. In a request of plain HTTP to the
- * secret's host the gate replaces placeholders by values, in header fields that hold credentials and
- * in Basic credentials, not in other fields, in the URL or in the body. In the answer it replaces values by
- * placeholders, which have the same length, so that a host that repeats the request tells nothing;
- * fields that would hide the value from that (compression, ranges) are removed from the request.
+ * secret's host the gate replaces placeholders by values, in header fields that hold credentials
+ * and in Basic credentials, not in other fields, in the URL or in the body. In the answer it
+ * replaces values by placeholders, which have the same length, so that a host that repeats the
+ * request tells nothing; fields that would hide the value from that (compression, ranges) are
+ * removed from the request.
  *
  * The structs are plain values that the caller owns. Placeholders are made when a secret is read,
  * and differ in each server process. */

@@ -145,6 +145,7 @@ int server_context_set_runtime(struct server_context *context, struct runtime *r
 		context->tools.npm_registry = runtime_network(runtime)->npm_registry;
 	}
 	if (runtime_has_mirror(runtime)) {
+		context->tools.has_mirror = true;
 		context->tools.pip_index = MIRROR_PIP_INDEX;
 		context->tools.npm_registry = MIRROR_NPM_REGISTRY;
 	}

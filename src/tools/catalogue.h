@@ -48,11 +48,12 @@ struct tools_context {
 	struct spec spec;                       /* the defaults of a new sandbox */
 	bool has_memory_option, has_cpu_option; /* the operator has set these limits of it */
 	bool has_images;                        /* create_sandbox may name an image */
-	bool uses_roots;             /* the client's roots are among the directories for copies */
-	bool allows_gpus;            /* create_sandbox may ask for graphics processors */
-	bool auto_packages;          /* what a run lacks is installed, and the run repeated */
-	enum net_mode network;       /* of a new sandbox */
-	uint32_t idle_s, lifetime_s; /* of a new sandbox, likewise */
+	bool uses_roots;       /* the client's roots are among the directories for copies */
+	bool allows_gpus;      /* create_sandbox may ask for graphics processors */
+	bool has_mirror;       /* the indexes above are the mirror's, which passes nothing on */
+	bool auto_packages;    /* what a run lacks is installed, and the run repeated */
+	enum net_mode network; /* of a new sandbox */
+	uint32_t idle_s, lifetime_s;         /* of a new sandbox, likewise */
 	uint32_t idle_max_s, lifetime_max_s; /* what the operator set; 0: no ceiling */
 	struct spec_limits limits_max;       /* the most that create_sandbox may ask for */
 	/* Decodes the argument `gpu` of create_sandbox into a set of devices. */

@@ -181,8 +181,8 @@ static int read_secrets(const struct options *options, struct net_secrets *secre
 	return r < 0 ? error_wrap(err, "secret-file") : 0;
 }
 
-/* A host without a port is reached on port 80, too. Loopback and private addresses that the operator
- * names by address are in networks of their own. */
+/* A host without a port is reached on port 80, too. Loopback and private addresses that the
+ * operator names by address are in networks of their own. */
 static void warn_unencrypted(const struct net_secrets *secrets)
 {
 	for (size_t i = 0; i < secrets->count; i++) {

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text/utf8.h"
-#include "egress/mirror/mirror.h"
 #include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
@@ -128,8 +127,7 @@ static bool may_start_installer(const struct work *work)
 	const struct tools_context *context = work->context;
 
 	return context->auto_packages && context->ceiling != NULL &&
-	       (strcmp(context->pip_index, MIRROR_PIP_INDEX) == 0 ||
-	        sandbox_network_mode(work->sandbox) != NET_MODE_NONE);
+	       (context->has_mirror || sandbox_network_mode(work->sandbox) != NET_MODE_NONE);
 }
 
 /* The directory for the installer. One that does not exist makes the installer fail, as it did the
