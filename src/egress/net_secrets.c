@@ -13,7 +13,7 @@
 
 /* --- reading --- */
 
-/* What a token of a known kind begins with. Programs check it before they use a token. */
+/* Prefixes of tokens of known kinds. Programs check the prefix before they use a token. */
 static const char *const prefixes[] = {
 	"github_pat_", "ghp_", "gho_",  "ghs_",  "glpat-", "sk-ant-", "sk-proj-",
 	"sk-",         "hf_",  "xoxb-", "xoxp-", "npm_",   "pypi-",   "AKIA",

@@ -51,8 +51,8 @@ MUST_CHECK int net_secrets_read(struct net_secrets *secrets, const char *list, c
 
 /* Whether a secret is for this host. */
 bool net_secrets_has(const struct net_secrets *secrets, const struct net_host *host, uint16_t port);
-/* What is masked in an answer beside the values, and the end of what was received of it, which may
- * be the beginning of a value. Zeroed at the start. */
+/* The state of one answer: the credentials that are masked beside the values, and the last bytes
+ * received, which may be the beginning of a value. Zeroed at the start. */
 struct net_secret_mask {
 	char basic[NET_BASIC_MAX], shown[NET_BASIC_MAX]; /* Base64 in the request: sent, given */
 	size_t basic_len;

@@ -6,7 +6,7 @@
 #pragma once
 #include <stdbool.h>
 
-/* What a caller may do. A tool, resource or template names the scope that its callers need. */
+/* The rights of a caller. A tool, resource or template names the scope that its callers need. */
 enum mcp_scope {
 	MCP_SCOPE_NONE = 0,
 	MCP_SCOPE_RUN = 1 << 0,

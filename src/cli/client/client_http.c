@@ -27,7 +27,7 @@ enum {
 	TOKEN_MAX = 4096,
 };
 
-/* What the body of a response is. */
+/* The kind of a response body. */
 enum body { BODY_UNKNOWN, BODY_JSON, BODY_EVENTS, BODY_REFUSAL, BODY_OTHER };
 
 /* One HTTP request and its response. */

@@ -75,7 +75,7 @@ struct kernel_message {
 		struct {
 			struct view version; /* "3.11.2" */
 		} ready;
-		/* What the code assigns at its top level: identifiers in ASCII and spaces. */
+		/* Names that the code assigns at its top level: ASCII, with spaces between. */
 		struct {
 			struct view names;
 		} names;
