@@ -42,8 +42,8 @@ struct mcp_tool {
 	const char *help; /* in tools/list, which every model reads: short */
 	const char *more; /* further sentences for the manual; or NULL */
 	uint32_t hints;   /* enum mcp_hint */
-	/* The scope that a caller needs. Other callers do not see the tool in tools/list, and a call is
-	 * refused before the handler. */
+	/* The scope that a caller needs. Other callers do not see the tool in tools/list, and a
+	 * call is refused before the handler. */
 	enum mcp_scope scope;
 	const struct param *params; /* NULL: takes no arguments */
 	size_t args_size;
