@@ -18,9 +18,12 @@
 
 #include "base/attr.h"
 
+struct dialer_reply;
+struct dialer_request;
 struct dialer_service;
 struct error;
 struct net_ceiling;
+struct net_host;
 struct upstream;
 
 struct dialer {
@@ -32,7 +35,16 @@ struct dialer {
  * dialer. */
 struct dialer_service {
 	const char *name; /* of the process */
-	const char *dir;  /* the only directory that the process may write */
+	const char *dir;  /* the only directory that the process may write; NULL: none */
+	const char *uses; /* "connections are ..." in the error about too many of them */
+	/* Prepares the process before it is confined. May be NULL. */
+	int (*prepare)(const struct dialer_service *service, struct error *err);
+	/* Connects to the host of the request, which is within the ceiling, before the server gets
+	 * its end of the connection; -1 fails the request with what `reply` says. NULL: the service
+	 * answers by itself, and the host is only a name. */
+	int (*open)(const struct dialer_service *service, const struct upstream *upstream,
+	            const struct net_host *host, const struct dialer_request *request,
+	            struct dialer_reply *reply);
 	/* Serves one connection with blocking calls. */
 	void (*serve)(const struct dialer_service *service, const struct upstream *upstream,
 	              int fd);

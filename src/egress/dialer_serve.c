@@ -75,21 +75,27 @@ static int limit_child(struct error *err)
 
 /* The child process is the other end of the connection. */
 static NORETURN void serve_child(const struct dialer_config *config,
-                                 const struct upstream *upstream,
+                                 const struct upstream *upstream, const struct net_host *host,
                                  const struct dialer_request *request, int socket)
 {
+	const struct dialer_service *service = config->service;
 	struct dialer_reply reply = { .id = request->id };
 	int ends[2] = { -1, -1 };
 
+	(void)alarm(child_seconds(&config->ceiling->limits));
 	reply.failed = limit_child(&reply.err) < 0 ||
-	               socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 ||
-	               fd_set_nonblocking(ends[0], &reply.err) < 0;
+	               (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 &&
+	                error_sys(&reply.err, "make a pair of sockets") < 0) ||
+	               fd_set_nonblocking(ends[0], &reply.err) < 0 ||
+	               (service->open != NULL &&
+	                service->open(service, upstream, host, request, &reply) < 0);
+	(void)alarm(0);
 	if (!message_send(socket, &reply, sizeof reply, ends[0]) || reply.failed)
 		_exit(1);
 	(void)close(ends[0]);
 	(void)close(
 	        socket); /* otherwise the server's end of it would stay open with this process */
-	config->service->serve(config->service, upstream, ends[1]);
+	service->serve(service, upstream, ends[1]);
 	_exit(0);
 }
 
@@ -115,18 +121,18 @@ static void handle_request(const struct dialer_config *config, const struct upst
 		(void)error_set(&err, ERR_INVALID, "the host is malformed");
 		return refuse_request(socket, request, true, &err);
 	}
-	if (config->service == NULL &&
+	if ((config->service == NULL || config->service->open != NULL) &&
 	    net_ceiling_decide(config->ceiling, &host, request->port, &err) < 0)
 		return refuse_request(socket, request, true, &err);
 	reap_children(config->service == NULL && children >= DIAL_PENDING_MAX);
 	if (config->service != NULL && children >= SERVED_MAX) {
-		(void)error_set(&err, ERR_LIMIT, "%u installers fetch packages: try again later",
-		                children);
+		(void)error_set(&err, ERR_LIMIT, "%u connections are %s: try again later", children,
+		                config->service->uses);
 		return refuse_request(socket, request, false, &err);
 	}
 	pid = fork();
 	if (pid == 0 && config->service != NULL)
-		serve_child(config, upstream, request, socket);
+		serve_child(config, upstream, &host, request, socket);
 	if (pid == 0)
 		run_child(config, upstream, &host, request, socket);
 	if (pid < 0) {
@@ -157,7 +163,7 @@ static int confine_files(const struct dialer_service *service, struct error *err
 		if (access(readable[i], F_OK) == 0)
 			r = landlock_allow_path(&landlock, readable[i],
 			                        LANDLOCK_READ_FILE | LANDLOCK_READ_DIR, err);
-	if (r == 0 && service != NULL)
+	if (r == 0 && service != NULL && service->dir != NULL)
 		r = landlock_allow_path(&landlock, service->dir,
 		                        LANDLOCK_READ_FILE | LANDLOCK_READ_DIR |
 		                                LANDLOCK_WRITE_FILE | LANDLOCK_MAKE_REG |
@@ -182,7 +188,9 @@ static int confine_dialer(const struct dialer_config *config, struct error *err)
 		return error_sys(err, "prctl");
 	if (confine_files(config->service, err) < 0)
 		return -1;
-	return filter_load(config->service != NULL ? filter_for_mirror() : filter_for_dialer()) < 0
+	return filter_load(config->service != NULL && config->service->dir != NULL
+	                           ? filter_for_mirror()
+	                           : filter_for_dialer()) < 0
 	               ? error_sys(err, "filter system calls")
 	               : 0;
 }
@@ -204,6 +212,9 @@ static int prepare_process(const struct dialer_config *config, int socket, struc
 	if (fd_close_others(&socket, 1, err) < 0)
 		return -1;
 	load_resolver();
+	if (config->service != NULL && config->service->prepare != NULL &&
+	    config->service->prepare(config->service, err) < 0)
+		return -1;
 	return confine_dialer(config, err);
 }
 

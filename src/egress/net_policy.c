@@ -52,6 +52,12 @@ static int refuse_host(const struct net_policy *policy, const struct net_ceiling
 	(void)snprintf(wanted, sizeof wanted, "%s", is_web ? host->name : shown);
 	if (is_web)
 		rule.port = 0;
+	if (!policy->has_tools)
+		return error_set(
+		        why, ERR_LIMIT,
+		        "%s is not allowed: the network policy of this sandbox is '%s'. Ask the "
+		        "administrator of belljar: --network allow --allow-hosts %s",
+		        shown, net_mode_names[policy->mode], wanted);
 	if (ceiling->max == NET_MODE_OPEN ||
 	    (ceiling->max == NET_MODE_ALLOW && host_rules_cover(&ceiling->allow, &rule)))
 		return error_set(

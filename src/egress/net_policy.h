@@ -28,6 +28,7 @@ extern const char *const net_mode_names[NET_MODE_COUNT + 1]; /* NULL behind the 
 struct net_policy {
 	enum net_mode mode;
 	struct host_rules allow; /* of NET_MODE_ALLOW */
+	bool has_tools;          /* the sandbox's user has the tools that change the policy */
 };
 
 /* Of one sandbox, while it is awake. 0: no limit of its own. */

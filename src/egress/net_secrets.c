@@ -179,8 +179,22 @@ static bool is_for(const struct net_secret *secret, const struct net_host *host,
 bool net_secrets_has(const struct net_secrets *secrets, const struct net_host *host, uint16_t port)
 {
 	for (size_t i = 0; secrets != NULL && i < secrets->count; i++)
-		if (is_for(&secrets->items[i], host, port))
+		if (port != 443 && is_for(&secrets->items[i], host, port))
 			return true;
+	return false;
+}
+
+/* "HOST:*" is for ssh and others, too, which speak no TLS. */
+bool net_secrets_has_tls(const struct net_secrets *secrets, const struct net_host *host,
+                         uint16_t port)
+{
+	for (size_t i = 0; secrets != NULL && i < secrets->count; i++) {
+		const struct net_secret *secret = &secrets->items[i];
+
+		if (is_for(secret, host, port) && port != 80 &&
+		    (port == 443 || (!secret->rule.is_any_port && secret->rule.port == port)))
+			return true;
+	}
 	return false;
 }
 
@@ -308,15 +322,8 @@ int net_secrets_insert(const struct net_secrets *secrets, const struct net_host 
 			is_removed = is_removed || is_field(line, removed[i]);
 		if (is_removed)
 			continue;
-		if (is_field(line, "transfer-encoding"))
-			return error_set(err, ERR_INVALID,
-			                 "a request to a host with a secret has a chunked body: "
-			                 "send it with Content-Length");
 		if (buf_add(out, line, err) < 0)
 			return -1;
-		/* Chunks could divide a value in the answer; HTTP/1.0 has none. */
-		if (start == 0 && view_ends(line, " HTTP/1.1\r\n"))
-			out->ptr[out->len - 3] = '0';
 		if (!is_credential(line))
 			continue;
 		insert_values(&to, out->ptr + start, line.len);

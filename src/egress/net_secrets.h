@@ -1,12 +1,13 @@
 /* net_secrets.h - secrets that programs in a sandbox use without having them.
  *
  * A program has a placeholder, which looks like the secret: the same length, the same kinds of
- * characters, the prefix that tells what kind of token it is. In a request of plain HTTP to the
- * secret's host the gate replaces placeholders by values, in header fields that hold credentials
- * and in Basic credentials, not in other fields, in the URL or in the body. In the answer it
- * replaces values by placeholders, which have the same length, so that a host that repeats the
- * request tells nothing; fields that would hide the value from that (compression, ranges) are
- * removed from the request.
+ * characters, the prefix that tells what kind of token it is. In a request to the secret's host the
+ * gate (for plain HTTP) or the interceptor (for TLS, intercept.h) replaces placeholders by values,
+ * in header fields that hold credentials and in Basic credentials, not in other fields, in the URL
+ * or in the body. In the answer values are replaced by placeholders, which have the same length, so
+ * that a host that repeats the request tells nothing; fields that would hide the value from that
+ * (compression, ranges) are removed from the request, and secret_answer.h decodes chunks and
+ * refuses what cannot be read.
  *
  * The structs are plain values that the caller owns. Placeholders are made when a secret is read,
  * and differ in each server process. */
@@ -49,8 +50,13 @@ MUST_CHECK int net_secrets_add(struct net_secrets *secrets, struct view text, st
 MUST_CHECK int net_secrets_read(struct net_secrets *secrets, const char *list, char separator,
                                 struct error *err);
 
-/* Whether a secret is for this host. */
+/* Whether a request of plain HTTP to this host gets a secret. On port 443, which speaks TLS, none
+ * does: a program could otherwise send a value there without encryption. */
 bool net_secrets_has(const struct net_secrets *secrets, const struct net_host *host, uint16_t port);
+/* Whether a connection of TLS to this host and port is looked into for a secret: port 443, or a
+ * port that the secret names, other than 80. */
+bool net_secrets_has_tls(const struct net_secrets *secrets, const struct net_host *host,
+                         uint16_t port);
 /* The state of one answer: the credentials that are masked beside the values, and the last bytes
  * received, which may be the beginning of a value. Zeroed at the start. */
 struct net_secret_mask {

@@ -70,6 +70,8 @@ struct parse {
 	struct view host;          /* the Host field */
 	bool has_host, has_length; /* fields that may stand only once */
 	bool is_chunked;
+	bool is_origin;        /* the connection says which host it is; the target is a path */
+	uint16_t default_port; /* of a Host field without one */
 };
 
 static int read_target(struct parse *parse, struct error *err)
@@ -77,6 +79,13 @@ static int read_target(struct parse *parse, struct error *err)
 	struct proxy_request *request = parse->request;
 	struct view rest = parse->target;
 
+	if (parse->is_origin) {
+		parse->path = rest;
+		if (!view_starts(rest, "/") || view_is(parse->method, "CONNECT"))
+			return error_set(err, ERR_SYNTAX,
+			                 "the target of the request is no path that begins with /");
+		return 0;
+	}
 	if (request->is_connect)
 		return net_host_parse_port(parse->target, 0, &request->host, &request->port, err);
 	if (rest.len < 7 || strncasecmp(rest.ptr, "http://", 7) != 0)
@@ -107,7 +116,8 @@ static int read_request_line(struct parse *parse, struct view line, struct error
 	if (is_same(parse->method, "TRACE") || is_same(parse->method, "TRACK"))
 		return error_set(err, ERR_INVALID,
 		                 "this proxy forwards no TRACE: use GET or HEAD instead");
-	parse->request->is_connect = view_is(parse->method, "CONNECT");
+	parse->request->is_connect = !parse->is_origin && view_is(parse->method, "CONNECT");
+	parse->request->is_head = view_is(parse->method, "HEAD");
 	return read_target(parse, err);
 }
 
@@ -207,8 +217,9 @@ static int check_host(const struct parse *parse, struct error *err)
 
 	if (!parse->has_host || parse->host.len == 0)
 		return 0;
-	if (net_host_parse_port(parse->host, request->is_connect ? request->port : 80, &host, &port,
-	                        err) < 0)
+	if (net_host_parse_port(parse->host,
+	                        request->is_connect ? request->port : parse->default_port, &host,
+	                        &port, err) < 0)
 		return error_wrap(err, "Host");
 	/* CONNECT: some programs leave the port out, or give that of the proxy's scheme. */
 	if (!net_host_is(&host, &request->host) || (!request->is_connect && port != request->port))
@@ -245,7 +256,7 @@ static int write_request_line(const struct parse *parse, bool absolute, struct b
 	const char *fragment = memchr(path.ptr, '#', path.len);
 
 	(void)net_host_text(&request->host, request->port, host);
-	if (request->port == 80)
+	if (request->port == parse->default_port)
 		*strrchr(host, ':') = '\0';
 	if (fragment != NULL)
 		path.len = (size_t)(fragment - path.ptr);
@@ -255,23 +266,42 @@ static int write_request_line(const struct parse *parse, bool absolute, struct b
 	                  (int)path.len, path.ptr, host);
 }
 
-int proxy_request_read(struct view head, bool absolute, const char *field,
-                       struct proxy_request *ret, struct buf *out, struct error *err)
+static int read_request(struct parse *parse, struct view head, bool absolute, const char *field,
+                        struct buf *out, struct error *err)
 {
-	struct parse parse = { .request = ret, .path = { "", 0 } };
+	struct proxy_request *ret = parse->request;
 	struct view line;
 
-	*ret = (struct proxy_request){ .body.is_done = true };
 	if (memchr(head.ptr, '\0', head.len) != NULL || !cut_until(&head, "\r\n", &line))
 		return error_set(err, ERR_SYNTAX, "the request has a zero byte or no line");
-	if (read_request_line(&parse, line, err) < 0)
+	if (read_request_line(parse, line, err) < 0)
 		return -1;
-	if (!ret->is_connect && write_request_line(&parse, absolute, out, err) < 0)
+	if (!ret->is_connect && write_request_line(parse, absolute, out, err) < 0)
 		return -1;
-	if (read_fields(&parse, head, out, err) < 0)
+	if (read_fields(parse, head, out, err) < 0)
 		return -1;
 	/* A tunnel has no body: what follows the head goes through it. */
 	if (ret->is_connect)
 		ret->body = (struct proxy_body){ .is_done = true };
 	return ret->is_connect ? 0 : buf_printf(out, err, "%sConnection: close\r\n\r\n", field);
+}
+
+int proxy_request_read(struct view head, bool absolute, const char *field,
+                       struct proxy_request *ret, struct buf *out, struct error *err)
+{
+	struct parse parse = { .request = ret, .path = { "", 0 }, .default_port = 80 };
+
+	*ret = (struct proxy_request){ .body.is_done = true };
+	return read_request(&parse, head, absolute, field, out, err);
+}
+
+int proxy_origin_read(struct view head, const struct net_host *host, uint16_t port,
+                      struct proxy_request *ret, struct buf *out, struct error *err)
+{
+	struct parse parse = {
+		.request = ret, .path = { "", 0 }, .is_origin = true, .default_port = 443
+	};
+
+	*ret = (struct proxy_request){ .body.is_done = true, .host = *host, .port = port };
+	return read_request(&parse, head, false, "", out, err);
 }

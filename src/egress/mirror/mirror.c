@@ -233,6 +233,7 @@ int mirror_start(const struct mirror_config *config, struct dialer *ret, struct 
 	struct mirror_config copy = *config;
 	struct dialer_service service = { .name = "belljar-mirror",
 		                          .dir = config->dir,
+		                          .uses = "fetching packages",
 		                          .serve = serve_connection,
 		                          .ctx = &copy };
 	struct dialer_config dialer = { .ceiling = config->ceiling,

@@ -26,13 +26,14 @@ struct loop;
 struct net_secrets;
 
 enum {
-	GATE_PORT = 3128,       /* of 127.0.0.1 in the sandbox, unless a program has taken it */
-	GATE_LINKS_MAX = 200,   /* connections at a time */
-	GATE_WAITING = 8,       /* of them waiting to be accepted */
-	GATE_MIRRORED_MAX = 16, /* of them to the mirror, which all sandboxes share; others wait */
-	GATE_HEAD_MS = 10000,   /* for the request */
-	GATE_IDLE_MS = 900000,  /* without a byte in either direction */
-	GATE_CLOSE_MS = 30000,  /* for a program to close, after the answer to its request */
+	GATE_PORT = 3128,     /* of 127.0.0.1 in the sandbox, unless a program has taken it */
+	GATE_LINKS_MAX = 200, /* connections at a time */
+	GATE_WAITING = 8,     /* of them waiting to be accepted */
+	/* Of them to the mirror, and to the interceptor, which all sandboxes share; others wait. */
+	GATE_SERVED_MAX = 16,
+	GATE_HEAD_MS = 10000,  /* for the request */
+	GATE_IDLE_MS = 900000, /* without a byte in either direction */
+	GATE_CLOSE_MS = 30000, /* for a program to close, after the answer to its request */
 	GATE_PASSWORD_SIZE = 40,
 };
 
@@ -40,7 +41,8 @@ struct gate_options {
 	struct loop *loop;
 	struct channel *channel; /* ready */
 	struct dial *dial;
-	struct dial *mirror; /* of packages (mirror.h); or NULL */
+	struct dial *mirror;      /* of packages (mirror.h); or NULL */
+	struct dial *interceptor; /* of TLS to hosts with a secret (intercept.h); or NULL */
 	const struct net_ceiling *ceiling;
 	const struct net_secrets *secrets; /* NULL: none */
 	struct gate_log *log;

@@ -21,7 +21,7 @@ unsigned gate_max_links(const struct gate *gate)
 	return wanted != 0 && wanted < GATE_LINKS_MAX ? (unsigned)wanted : GATE_LINKS_MAX;
 }
 
-bool gate_may_mirror(const struct gate *gate)
+bool gate_may_serve(const struct gate *gate, const struct dial *service)
 {
 	unsigned count = 0;
 
@@ -29,20 +29,20 @@ bool gate_may_mirror(const struct gate *gate)
 		const struct gate_link *link = container_of(node, struct gate_link, node);
 
 		if ((link->state == LINK_DIALING || link->state == LINK_RELAY) &&
-		    gate_link_is_mirrored(link))
+		    link->service == service)
 			count++;
 	}
-	return count < GATE_MIRRORED_MAX;
+	return count < GATE_SERVED_MAX;
 }
 
 void gate_start_queued(struct gate *gate)
 {
-	if (gate->is_freed || !gate_may_mirror(gate))
+	if (gate->is_freed)
 		return;
 	LIST_EACH (node, &gate->links) {
 		struct gate_link *link = container_of(node, struct gate_link, node);
 
-		if (link->state == LINK_QUEUED)
+		if (link->state == LINK_QUEUED && gate_may_serve(gate, link->service))
 			return gate_link_start(link);
 	}
 }

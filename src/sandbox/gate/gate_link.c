@@ -12,11 +12,11 @@
 #include "base/mem.h"
 #include "egress/dial.h"
 #include "egress/mirror/mirror.h"
+#include "loop/input.h"
 #include "loop/loop.h"
 #include "sandbox/gate/internal.h"
 
 enum {
-	ANSWERED_MS = 2000, /* for the program to read a refusal and close */
 	PORT_FIRST = 20000, /* where another port is looked for, if a program has taken ours */
 	PORT_COUNT = 40000,
 };
@@ -39,10 +39,10 @@ void gate_link_free(struct gate_link *link)
 	(void)loop_timer_free(link->timer);
 	buf_done(&link->head);
 	buf_done(&link->pending);
-	if (link->mask != NULL)
-		explicit_bzero(link->mask, sizeof *link->mask);
-	free(link->mask);
-	link->mask = NULL;
+	if (link->answer != NULL)
+		secret_answer_done(link->answer);
+	free(link->answer);
+	link->answer = NULL;
 	/* Callbacks of the stream, of the input and of the output may be on the stack. */
 	loop_defer(gate->options.loop, free, link);
 	gate_fill(gate);
@@ -85,70 +85,6 @@ void gate_link_send(struct gate_link *link, struct view bytes)
 		               &ignored);
 }
 
-/* Ends the program's direction too: bytes that it still sends are discarded. A connection that is
- * closed with unread bytes is reset, and the program might not see the answer. */
-static void finish_answer(struct gate_link *link)
-{
-	link->state = LINK_ANSWERED;
-	buf_clear(&link->head);
-	if (link->pending.len == 0)
-		channel_send_end(link->stream, WIRE_IN);
-	link->outside_ended = true;
-	loop_timer_start(link->timer, ANSWERED_MS);
-}
-
-static void answer_http(struct gate_link *link, const char *status, const char *text)
-{
-	char answer[1024];
-	int len = snprintf(answer, sizeof answer,
-	                   "HTTP/1.1 %s\r\n%sContent-Type: text/plain; charset=utf-8\r\n"
-	                   "Content-Length: %zu\r\nConnection: close\r\n\r\n%s\n",
-	                   status,
-	                   strncmp(status, "407", 3) == 0
-	                           ? "Proxy-Authenticate: Basic realm=\"belljar\"\r\n"
-	                           : "",
-	                   strlen(text) + 1, text);
-
-	gate_link_send(link, (struct view){ answer, (size_t)len });
-	finish_answer(link);
-}
-
-static void answer_socks(struct gate_link *link, enum proxy_socks_status status)
-{
-	struct proxy_socks_reply reply;
-
-	proxy_socks_answer(status, &reply);
-	gate_link_send(link, (struct view){ reply.bytes, reply.len });
-}
-
-static void refuse_link(struct gate_link *link, const struct error *why)
-{
-	gate_link_log(link, false, why->msg);
-	if (!link->is_socks)
-		return answer_http(link, "403 Forbidden", why->msg);
-	answer_socks(link, SOCKS_NOT_ALLOWED);
-	finish_answer(link);
-}
-
-/* A malformed request is refused, too: it may be an attempt to be understood differently. */
-static void refuse_malformed(struct gate_link *link, const struct error *why)
-{
-	gate_link_log(link, false, why->msg);
-	if (link->is_socks)
-		finish_answer(link);
-	else
-		answer_http(link, "400 Bad Request", why->msg);
-}
-
-static void fail_link(struct gate_link *link, const struct error *why)
-{
-	gate_link_log(link, true, why->msg);
-	if (!link->is_socks)
-		return answer_http(link, "502 Bad Gateway", why->msg);
-	answer_socks(link, SOCKS_UNREACHABLE);
-	finish_answer(link);
-}
-
 /* --- dialing --- */
 
 /* Bytes that follow the request: of the tunnel, or of the body. */
@@ -179,9 +115,11 @@ static int forward_head(struct gate_link *link, const struct dial_result *result
 		return 0;
 	}
 	buf_init(&with_secrets, PROXY_HEAD_MAX * 2);
-	link->mask = mem_new(sizeof *link->mask);
-	r = net_secrets_insert(secrets, &link->host, link->port, buf_view(&out), link->mask,
-	                       &with_secrets, err);
+	link->answer = mem_new(sizeof *link->answer);
+	secret_answer_init(link->answer, secrets);
+	link->answer->is_to_head = request.is_head;
+	r = net_secrets_insert(secrets, &link->host, link->port, buf_view(&out),
+	                       &link->answer->mask, &with_secrets, err);
 	if (r == 0)
 		gate_relay_head(link, buf_view(&with_secrets));
 	if (with_secrets.len != 0)
@@ -193,26 +131,23 @@ static int forward_head(struct gate_link *link, const struct dial_result *result
 static void on_dialed(void *ctx, const struct dial_result *result, const struct error *why,
                       bool is_refused)
 {
-	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 	struct gate_link *link = ctx;
 	struct error err;
 
 	link->dialing = NULL;
 	if (why != NULL)
-		return is_refused ? refuse_link(link, why) : fail_link(link, why);
+		return is_refused ? gate_answer_refusal(link, why) : gate_answer_failure(link, why);
 	if (gate_relay_start(link, result->fd, &err) < 0)
-		return fail_link(link, &err);
+		return gate_answer_failure(link, &err);
 	gate_link_log(link, true, "");
 	link->state = LINK_RELAY;
 	link->moved_ms = clock_now_ms();
 	loop_timer_start(link->timer, GATE_IDLE_MS);
-	if (link->is_socks)
-		answer_socks(link, SOCKS_SUCCEEDED);
-	else if (!link->is_http)
-		gate_link_send(link, view_of(established));
+	if (!link->is_http)
+		gate_answer_connected(link);
 	else if (forward_head(link, result, &err) < 0) {
 		gate_relay_stop(link);
-		return refuse_malformed(link, &err);
+		return gate_answer_malformed(link, &err);
 	}
 	forward_rest(link);
 	if (link->program_ended)
@@ -244,6 +179,18 @@ bool gate_link_is_mirrored(const struct gate_link *link)
 	        mode == NET_MODE_OPEN);
 }
 
+/* The process that is the other end of the connection; NULL: the host itself is. */
+static struct dial *choose_service(const struct gate_link *link)
+{
+	const struct gate_options *options = &link->gate->options;
+
+	if (gate_link_is_mirrored(link))
+		return options->mirror;
+	return !link->is_http && net_secrets_has_tls(options->secrets, &link->host, link->port)
+	               ? options->interceptor
+	               : NULL;
+}
+
 void gate_link_start(struct gate_link *link)
 {
 	struct gate *gate = link->gate;
@@ -253,15 +200,16 @@ void gate_link_start(struct gate_link *link)
 	if ((!is_mirrored && net_policy_decide(&gate->policy, gate->options.ceiling, &link->host,
 	                                       link->port, &err) < 0) ||
 	    gate_check_bytes(gate, &err) < 0)
-		return refuse_link(link, &err);
+		return gate_answer_refusal(link, &err);
 	loop_timer_stop(link->timer);
+	link->service = choose_service(link);
 	link->state = LINK_QUEUED;
-	if (is_mirrored && !gate_may_mirror(gate))
+	if (link->service != NULL && !gate_may_serve(gate, link->service))
 		return;
 	link->state = LINK_DIALING;
-	if (dial_start(is_mirrored ? gate->options.mirror : gate->options.dial, &link->host,
+	if (dial_start(link->service != NULL ? link->service : gate->options.dial, &link->host,
 	               link->port, link->is_http, on_dialed, link, &link->dialing, &err) < 0)
-		fail_link(link, &err);
+		gate_answer_failure(link, &err);
 }
 
 static void decide_link(struct gate_link *link, const char *password)
@@ -273,11 +221,7 @@ static void decide_link(struct gate_link *link, const char *password)
 		(void)error_set(&err, ERR_INVALID,
 		                "this proxy is for the installer of packages only, which has its "
 		                "password");
-		gate_link_log(link, false, err.msg);
-		if (!link->is_socks)
-			return answer_http(link, "407 Proxy Authentication Required", err.msg);
-		answer_socks(link, SOCKS_NOT_ALLOWED);
-		return finish_answer(link);
+		return gate_answer_stranger(link, &err);
 	}
 	gate_link_start(link);
 }
@@ -293,14 +237,14 @@ static void read_http(struct gate_link *link)
 
 	buf_init(&out, PROXY_HEAD_MAX * 2);
 	if (proxy_head_length(buf_view(&link->head), &len, &err) < 0)
-		return refuse_malformed(link, &err);
+		return gate_answer_malformed(link, &err);
 	if (len == 0)
 		return;
 	if (proxy_request_read((struct view){ link->head.ptr, len }, false, "", &request, &out,
 	                       &err) < 0) {
 		link->host = request.host;
 		link->port = request.port;
-		return refuse_malformed(link, &err);
+		return gate_answer_malformed(link, &err);
 	}
 	link->taken = len;
 	link->host = request.host;
@@ -325,7 +269,7 @@ static void read_socks(struct gate_link *link)
 			gate_link_send(link, (struct view){ reply.bytes, reply.len });
 	}
 	if (r < 0)
-		return refuse_malformed(link, &err);
+		return gate_answer_malformed(link, &err);
 	if (link->socks.step != SOCKS_COMPLETE)
 		return;
 	link->host = link->socks.host;
@@ -343,7 +287,7 @@ static void receive_head(struct gate_link *link, struct view bytes)
 	}
 	if (buf_add(&link->head, bytes, &err) < 0) {
 		if (link->state == LINK_HEAD)
-			refuse_malformed(link, &err);
+			gate_answer_malformed(link, &err);
 		else
 			gate_link_free(link); /* the credit allows no more than the buffer holds */
 		return;
@@ -474,7 +418,7 @@ int gate_link_open(struct gate *gate, struct error *err)
 	link->port = gate->options.port; /* until the request names another one */
 	link->timer = loop_timer_new(gate->options.loop, on_timer, link);
 	buf_init(&link->head, WIRE_WINDOW);
-	buf_init(&link->pending, WIRE_WINDOW + PROXY_HEAD_MAX);
+	buf_init(&link->pending, (size_t)INPUT_CHUNK + SECRET_ANSWER_MORE);
 	list_add(&gate->links, &link->node);
 	gate->count++;
 	gate->waiting++;

@@ -25,17 +25,36 @@ static void end_program(struct gate_link *link)
 
 /* --- from outside to the program --- */
 
-/* Without the values of secrets, which the host may repeat. At the end bytes.len is 0. */
+/* Ends the relay: the program has the answer. */
+static void close_answer(struct gate_link *link)
+{
+	link->outside_ended = true;
+	link->input = input_free(link->input);
+	end_program(link);
+	if (link->is_http)
+		loop_timer_start(link->timer, GATE_CLOSE_MS);
+}
+
+/* Sends bytes of the host without the values of secrets, which the host may repeat. At the end
+ * bytes.len is 0. */
 static void send_masked(struct gate_link *link, struct view bytes)
 {
+	struct secret_answer *answer = link->answer;
 	AUTO_BUF struct buf out;
-	struct error ignored;
+	struct error err;
+	int r;
 
-	buf_init(&out, INPUT_CHUNK + NET_BASIC_MAX);
-	if (link->mask == NULL)
-		return gate_link_send(link, bytes);
-	if (net_secrets_mask(link->gate->options.secrets, link->mask, bytes, &out, &ignored) == 0)
-		gate_link_send(link, buf_view(&out));
+	buf_init(&out, (size_t)INPUT_CHUNK + SECRET_ANSWER_MORE);
+	r = bytes.len != 0 ? secret_answer_take(answer, bytes, &out, &err)
+	                   : secret_answer_end(answer, &out, &err);
+	if (r < 0 && !answer->has_head)
+		return gate_answer_instead(link, &err);
+	if (r < 0)
+		gate_link_log(link, false,
+		              err.msg); /* the program sees an answer that is cut off */
+	gate_link_send(link, buf_view(&out));
+	if (r < 0 || answer->is_done)
+		close_answer(link);
 }
 
 static void on_outside_bytes(void *ctx, struct view bytes)
@@ -46,25 +65,23 @@ static void on_outside_bytes(void *ctx, struct view bytes)
 	link->has_answer = true;
 	if (gate_count_bytes(link, bytes.len))
 		return;
-	send_masked(link, bytes);
-	if (link->pending.len != 0 || link->gate->is_throttled)
+	if (link->answer != NULL)
+		send_masked(link, bytes);
+	else
+		gate_link_send(link, bytes);
+	if (link->input != NULL && (link->pending.len != 0 || link->gate->is_throttled))
 		input_pause(link->input);
-}
-
-static void end_answer(struct gate_link *link)
-{
-	send_masked(link, (struct view){ "", 0 });
-	link->outside_ended = true;
-	link->input = input_free(link->input);
-	end_program(link);
-	if (link->is_http)
-		loop_timer_start(link->timer, GATE_CLOSE_MS);
 }
 
 static void on_outside_end(void *ctx, const struct error *why)
 {
+	struct gate_link *link = ctx;
+
 	(void)why; /* a program sees a reset like an end: it knows how much it expected */
-	end_answer(ctx);
+	if (link->answer != NULL)
+		send_masked(link, (struct view){ "", 0 });
+	else
+		close_answer(link);
 }
 
 void gate_relay_writable(struct gate_link *link)
@@ -162,15 +179,16 @@ static struct view cut_body(struct gate_link *link, struct view bytes)
 		/* The program has its answer and takes the connection for one that is kept, because
 		 * the server did not close it. With a secret the answer goes on to its end: bytes
 		 * that are held back may be the beginning of a value. */
-		if (link->has_answer && link->mask == NULL)
-			end_answer(link);
+		if (link->has_answer && link->answer == NULL)
+			close_answer(link);
 	}
 	return (struct view){ bytes.ptr, len };
 }
 
 void gate_relay_bytes(struct gate_link *link, struct view bytes)
 {
-	link->unconfirmed += link->head.len == 0 ? bytes.len : 0; /* else counted when it arrived */
+	link->unconfirmed += link->head.len == 0 ? bytes.len
+	                                         : 0; /* those of the head were counted */
 	if (gate_count_bytes(link, bytes.len))
 		return;
 	write_outside(link, link->is_http ? cut_body(link, bytes) : bytes);

@@ -2,6 +2,7 @@
  *
  *   gate.c        the port: ACCEPT streams, their number, the policy
  *   gate_link.c   one connection: reads the request, decides, dials, answers
+ *   gate_answer.c one connection: answers of the gate itself
  *   gate_relay.c  one connection: the bytes in both directions
  *   gate_limits.c connections, bytes and rate
  *   gate_log.c    the log */
@@ -11,6 +12,7 @@
 #include "egress/net_secrets.h"
 #include "egress/proxy_http.h"
 #include "egress/proxy_socks.h"
+#include "egress/secret_answer.h"
 #include "sandbox/channel/channel.h"
 #include "sandbox/gate/gate.h"
 #include "sandbox/gate/gate_log.h"
@@ -32,7 +34,7 @@ struct gate {
 enum link_state {
 	LINK_WAITING, /* no program has connected */
 	LINK_HEAD,    /* the request is being read */
-	LINK_QUEUED,  /* the mirror has too many connections of this gate */
+	LINK_QUEUED,  /* the mirror or interceptor has too many connections of this gate */
 	LINK_DIALING,
 	LINK_RELAY,
 	LINK_ANSWERED, /* a refusal was sent; the program is to close */
@@ -55,6 +57,7 @@ struct gate_link {
 	struct proxy_body body; /* of a request of plain HTTP */
 	bool has_extra;         /* bytes came behind the request */
 	bool has_answer;        /* bytes came from outside */
+	struct dial *service;   /* the mirror or the interceptor, or NULL */
 	struct dial_request *dialing;
 
 	/* the relay */
@@ -63,10 +66,10 @@ struct gate_link {
 	struct output *output;
 	struct buf pending; /* from outside; the agent has not taken it */
 	size_t unconfirmed; /* bytes of the program in `output`, whose credit is not given back */
-	struct net_secret_mask *mask; /* of the answer; NULL: no secret is for this host */
+	struct secret_answer *answer; /* NULL: no secret is for this host */
 	uint64_t moved_ms;            /* when a byte was last passed on */
 	bool program_ended;           /* the program has closed its direction */
-	bool outside_ended;           /* the host outside has */
+	bool outside_ended;           /* the host outside has closed its direction */
 	bool write_failed;
 };
 
@@ -85,9 +88,9 @@ unsigned gate_max_links(const struct gate *gate);
 MUST_CHECK int gate_check_bytes(const struct gate *gate, struct error *err);
 /* Counts bytes that were passed on. True: the link was freed, because they were too many. */
 bool gate_count_bytes(struct gate_link *link, size_t bytes);
-/* Whether the gate may open another connection to the mirror. */
-bool gate_may_mirror(const struct gate *gate);
-/* Starts the first link that waits for the mirror, if there is room for one. */
+/* Whether the gate may open another connection to the mirror or the interceptor. */
+bool gate_may_serve(const struct gate *gate, const struct dial *service);
+/* Starts the first link that waits for the mirror or the interceptor, if there is room for one. */
 void gate_start_queued(struct gate *gate);
 /* Reads and confirms bytes again on all links. */
 void gate_refill(void *gate);
@@ -106,6 +109,21 @@ void gate_link_log(struct gate_link *link, bool is_allowed, const char *reason);
 void gate_link_start(struct gate_link *link);
 /* Whether the program wants the mirror of packages, and may use it. */
 bool gate_link_is_mirrored(const struct gate_link *link);
+
+/* --- gate_answer.c --- */
+
+/* The host is reached, and the tunnel begins. */
+void gate_answer_connected(struct gate_link *link);
+/* The functions below end the connection, and record why. */
+void gate_answer_refusal(struct gate_link *link, const struct error *why);
+/* A malformed request is refused, too: it may be an attempt to be understood differently. */
+void gate_answer_malformed(struct gate_link *link, const struct error *why);
+/* The host cannot be reached. */
+void gate_answer_failure(struct gate_link *link, const struct error *why);
+/* The password of the gate is missing. */
+void gate_answer_stranger(struct gate_link *link, const struct error *why);
+/* The answer of the host must not be passed on. */
+void gate_answer_instead(struct gate_link *link, const struct error *why);
 
 /* --- gate_relay.c --- */
 

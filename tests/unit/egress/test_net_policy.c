@@ -121,7 +121,7 @@ static void setup(enum net_mode max, enum net_mode mode, const char *allow, cons
 	struct error err;
 
 	ceiling = (struct net_ceiling){ .max = max };
-	policy = (struct net_policy){ .mode = mode };
+	policy = (struct net_policy){ .mode = mode, .has_tools = true };
 	CHECK_OK(host_rules_read(&ceiling.allow, allow, ',', HOST_RULES_OPERATOR, &err), err);
 	CHECK_OK(host_rules_read(&ceiling.deny, "bad.example,10.9.9.9", ',', HOST_RULES_DENY, &err),
 	         err);
@@ -178,6 +178,11 @@ static void refusal_says_how_to_get_the_host(void **state)
 	            "b.example:8443 is not allowed: the network policy of this sandbox is "
 	            "'packages', and this server allows no other hosts. Ask the administrator of "
 	            "belljar: --network-max allow --allow-hosts b.example:8443");
+	setup(NET_MODE_ALLOW, NET_MODE_ALLOW, "*.example", "a.example");
+	policy.has_tools = false;
+	CHECK_ERROR(net_policy_decide(&policy, &ceiling, &host, 443, &err), err, ERR_LIMIT,
+	            "b.example:443 is not allowed: the network policy of this sandbox is 'allow'. "
+	            "Ask the administrator of belljar: --network allow --allow-hosts b.example");
 }
 
 static void caller_cannot_ask_for_more_than_the_ceiling(void **state)

@@ -130,6 +130,9 @@ static void values_are_inserted_for_their_host_only(void **state)
 	assert_false(net_secrets_has(&secrets, host("example.org"), 80));
 	assert_false(net_secrets_has(&secrets, host("evil.example.org"), 8080));
 	assert_false(net_secrets_has(NULL, host("example.org"), 8080));
+	assert_true(net_secrets_has_tls(&secrets, host("example.org"), 8080));
+	assert_false(net_secrets_has_tls(&secrets, host("example.org"), 443));
+	assert_false(net_secrets_has_tls(NULL, host("example.org"), 8080));
 	buf_init(&head, 4096);
 	buf_init(&out, 4096);
 	(void)snprintf(text, sizeof text, "me:%s", secret->placeholder);
@@ -147,7 +150,7 @@ static void values_are_inserted_for_their_host_only(void **state)
 	assert_int_equal(net_secrets_insert(&secrets, host("example.org"), 8080, buf_view(&head),
 	                                    &mask, &out, &err),
 	                 0);
-	(void)snprintf(text, sizeof text, "GET /?q=%s HTTP/1.0\r\n", secret->placeholder);
+	(void)snprintf(text, sizeof text, "GET /?q=%s HTTP/1.1\r\n", secret->placeholder);
 	assert_true(view_starts(buf_view(&out), text));
 	(void)snprintf(text, sizeof text,
 	               "\r\nUser-Agent: %s\r\nX-Amz-Meta-A: %s\r\nX-API-Key: a%s, %s\r\n"
@@ -157,17 +160,38 @@ static void values_are_inserted_for_their_host_only(void **state)
 	assert_non_null(strstr(buf_text(&out), want));
 	assert_null(strstr(buf_text(&out), "Accept-Encoding"));
 	assert_null(strstr(buf_text(&out), "Range"));
-	CHECK_ERROR(net_secrets_insert(&secrets, host("example.org"), 8080,
-	                               VIEW("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"),
-	                               &mask, &out, &err),
-	            err, ERR_INVALID,
-	            "a request to a host with a secret has a chunked body: send it with "
-	            "Content-Length");
 	/* A host that repeats the credentials repeats those that the program gave. */
 	buf_clear(&out);
 	assert_int_equal(net_secrets_mask(&secrets, &mask, view_of(want), &out, &err), 0);
 	assert_int_equal(net_secrets_mask(&secrets, &mask, VIEW(""), &out, &err), 0);
 	assert_string_equal(buf_text(&out), basic);
+}
+
+/* Port 443 gets no plain HTTP, port 80 and the unnamed ones no TLS. */
+static void ports_say_how_a_secret_is_used(void **state)
+{
+	static const struct {
+		const char *secret;
+		uint16_t port;
+		bool plain, tls;
+	} cases[] = {
+		{ "N=abcdefgh1@a.b", 80, true, false },
+		{ "N=abcdefgh1@a.b", 443, false, true },
+		{ "N=abcdefgh1@a.b:443", 443, false, true },
+		{ "N=abcdefgh1@a.b:443", 80, false, false },
+		{ "N=abcdefgh1@a.b:80", 80, true, false },
+		{ "N=abcdefgh1@a.b:*", 22, true, false },
+		{ "N=abcdefgh1@a.b:*", 443, false, true },
+		{ "N=abcdefgh1@a.b:99", 99, true, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		(void)add(cases[i].secret);
+		assert_int_equal(net_secrets_has(&secrets, host("a.b"), cases[i].port),
+		                 cases[i].plain);
+		assert_int_equal(net_secrets_has_tls(&secrets, host("a.b"), cases[i].port),
+		                 cases[i].tls);
+	}
 }
 
 /* The answer comes in pieces of every size. */
@@ -227,6 +251,7 @@ int main(void)
 		TEST(malformed_secret_is_refused_without_its_value),
 		TEST(list_and_file_are_read),
 		TEST(values_are_inserted_for_their_host_only),
+		TEST(ports_say_how_a_secret_is_used),
 		TEST(values_in_answers_become_placeholders),
 		TEST(held_bytes_do_not_depend_on_the_value),
 	};

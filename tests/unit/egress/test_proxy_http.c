@@ -55,6 +55,44 @@ static void requests_are_written_for_the_server(void **state)
 	}
 }
 
+static void request_in_tls_is_for_the_host_of_its_connection(void **state)
+{
+	static const struct {
+		const char *text;
+		uint16_t port;
+		const char *want; /* or the reason of the refusal */
+	} cases[] = {
+		{ "GET /a?b#c HTTP/1.1\r\nHost: A.example\r\nX: 1\r\n\r\n", 443,
+		  "GET /a?b HTTP/1.1\r\nHost: a.example\r\nX: 1\r\nConnection: close\r\n\r\n" },
+		{ "HEAD / HTTP/1.0\r\n\r\n", 8443,
+		  "HEAD / HTTP/1.1\r\nHost: a.example:8443\r\nConnection: close\r\n\r\n" },
+		{ "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n", 8443,
+		  "Host names another host than the request" },
+		{ "GET / HTTP/1.1\r\nHost: b.example\r\n\r\n", 443,
+		  "Host names another host than the request" },
+		{ "GET https://a.example/ HTTP/1.1\r\n\r\n", 443,
+		  "the target of the request is no path that begins with /" },
+		{ "CONNECT /a HTTP/1.1\r\n\r\n", 443,
+		  "the target of the request is no path that begins with /" },
+		{ "OPTIONS * HTTP/1.1\r\n\r\n", 443,
+		  "the target of the request is no path that begins with /" },
+	};
+	struct net_host host;
+	struct error err;
+
+	CHECK_OK(net_host_parse(VIEW("a.example"), &host, &err), err);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct proxy_request request;
+		AUTO_BUF struct buf out;
+		int r;
+
+		buf_init(&out, PROXY_HEAD_MAX * 2);
+		r = proxy_origin_read(view_of(cases[i].text), &host, cases[i].port, &request, &out,
+		                      &err);
+		assert_string_equal(r == 0 ? buf_text(&out) : err.msg, cases[i].want);
+	}
+}
+
 static void head_for_a_proxy_has_the_url(void **state)
 {
 	const struct view head = VIEW("GET http://example.org/a HTTP/1.1\r\n\r\n");
@@ -209,6 +247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(requests_are_written_for_the_server),
+		TEST(request_in_tls_is_for_the_host_of_its_connection),
 		TEST(head_for_a_proxy_has_the_url),
 		TEST(requests_that_could_be_read_differently_are_refused),
 		TEST(head_has_a_maximum),
