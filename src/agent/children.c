@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/tree.h"
+#include "agent/program/tree.h"
 #include "base/clock.h"
 
 enum { SWEEP_MS = 2, SWEEP_MAX_MS = 1000 };

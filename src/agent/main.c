@@ -9,9 +9,10 @@
 
 #include "agent/agent.h"
 #include "agent/children.h"
+#include "agent/direct.h"
 #include "agent/dispatch.h"
 #include "agent/files/export/export.h"
-#include "agent/reach.h"
+#include "agent/program/reach.h"
 #include "agent/setup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -144,12 +145,12 @@ static void on_signal(struct source *source, uint32_t events)
 
 /* --- start ------------------------------------------------------------------------- */
 
-/* Where an engine can connect only standard input and output, these are the channel. Programs must
- * not inherit them, and the agent must not write anything else to them: /dev/null takes their
- * place. */
+/* Where an engine can connect only standard input and output, these are the channel, or the server
+ * connects to the agent instead (wire/direct.h). Programs must not inherit them, and the agent must
+ * not write anything else to them: /dev/null takes their place. */
 static int take_stdio(int *in, int *out, struct error *err)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), listener;
 
 	*in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	*out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -157,6 +158,11 @@ static int take_stdio(int *in, int *out, struct error *err)
 	    dup2(null, STDOUT_FILENO) < 0)
 		return error_sys(err, "take over standard input and output");
 	(void)close(null);
+	listener = direct_listen();
+	dispatch_hello(&agent);
+	agent.out.fd = *out;
+	out_flush(&agent.out);
+	direct_accept(listener, *in, *out);
 	return fd_set_nonblocking(*out, err);
 }
 
@@ -207,7 +213,8 @@ int main(int argc, char **argv)
 		agent_die(err.msg);
 	if (user != 0)
 		reach_check_ahead((uint32_t)user);
-	dispatch_hello(&agent);
+	if (!is_stdio)
+		dispatch_hello(&agent);
 	while (run_turn())
 		continue;
 	children_kill_all(END_MS);

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/reach.h"
-#include "agent/tree.h"
+#include "agent/program/reach.h"
+#include "agent/program/tree.h"
 #include "base/error.h"
 #include "base/rights/caps.h"
 #include "base/tree/open_child.h"

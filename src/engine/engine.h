@@ -108,6 +108,8 @@ struct engine_events {
 
 struct engine_ops {
 	const char *name; /* stored with each sandbox, and shown to users */
+	/* Where the programs of sandboxes come from, for users: "on this machine". */
+	const char *programs_place;
 	/* Starts the sandbox that the spec describes: creates its files if spec->fresh, else
 	 * uses those that exist. Checks the spec with spec_check(). */
 	int (*start)(struct engine *engine, const struct spec *spec,

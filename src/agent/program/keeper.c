@@ -14,7 +14,7 @@
 
 #include "agent/confine.h"
 #include "agent/program/launch.h"
-#include "agent/tree.h"
+#include "agent/program/tree.h"
 #include "base/clock.h"
 #include "base/fd.h"
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/num.h"
 #include "base/text/utf8.h"
+#include "wire/direct.h"
 
 /* The versions of the API that this code was tried with. Older daemons than 1.40 (19.03) lack
  * options that the broker relies on. */
@@ -140,6 +141,23 @@ int answer_id(const json_t *json, char out[DOCKER_ID_MAX], struct error *err)
 	return 0;
 }
 
+/* Finds the volume in which the agent may listen for a direct connection. A path that is too long
+ * is left out. */
+static void read_direct_dir(const json_t *mounts, char *out, size_t size)
+{
+	const json_t *mount;
+	size_t i;
+
+	json_array_foreach (mounts, i, mount) {
+		const char *target = json_text(mount, "Destination");
+		const char *source = json_text(mount, "Source");
+
+		if (target != NULL && source != NULL && strcmp(target, DIRECT_DIR) == 0 &&
+		    strlen(source) < size)
+			(void)snprintf(out, size, "%s", source);
+	}
+}
+
 int answer_container(const json_t *json, struct docker_container *ret, struct error *err)
 {
 	const json_t *state = json_object_get(json, "State");
@@ -153,6 +171,7 @@ int answer_container(const json_t *json, struct docker_container *ret, struct er
 		return -1;
 	COPY(labels, "belljar.instance", read.instance);
 	COPY(state, "Error", read.error);
+	read_direct_dir(json_object_get(json, "Mounts"), read.direct_dir, sizeof read.direct_dir);
 	*ret = read;
 	return 0;
 }

@@ -40,7 +40,8 @@ struct docker_container {
 	char id[DOCKER_ID_MAX];
 	char instance[32];
 	bool is_running, is_out_of_memory;
-	int64_t pid; /* 0: none that this machine can see */
+	int64_t pid;          /* 0: none that this machine can see */
+	char direct_dir[512]; /* the volume at DIRECT_DIR, as a path of the daemon's machine; "" */
 	int64_t exit_code;
 	char error[200];
 };

@@ -1,6 +1,7 @@
 /* attach.c - the bytes between the server and the agent in a container (see internal.h).
  *
  *   server <- socket pair -> attach <- connection to the daemon, with headers -> agent
+ *                                   <- or a direct connection (direct.c)      ->
  *
  * Neither side is read while the other does not take what was read, so that nothing piles up. */
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #include "loop/loop.h"
 #include "loop/output.h"
 
-enum { BUSY = 256 * 1024, OUTPUT_MAX = 16 * 1024 * 1024, WORDS_MAX = 400 };
+enum { BUSY = 256 * 1024, OUTPUT_MAX = 16 * 1024 * 1024, WORDS_MAX = 400, DRAIN_READS = 64 };
 
 struct attach {
 	struct broker *broker;
@@ -28,10 +29,32 @@ struct attach {
 	int fd; /* the broker's end */
 	struct input *input;
 	struct output *output;
+	int direct_fd; /* or -1 */
+	struct input *direct_input;
+	struct output *direct_output;
+	bool has_hello;
 	char words[WORDS_MAX + 1], shown[WORDS_MAX * 2];
 	size_t word_count;
 	bool has_ended;
 };
+
+/* When the attached stream reports the end, the last bytes of the agent may still wait in the
+ * direct connection. The number of reads is bounded, because an agent that was taken over could
+ * send for ever. */
+static void drain_direct(struct attach *attach)
+{
+	char bytes[16 * 1024];
+	struct error err;
+	ssize_t n;
+
+	attach->direct_input = input_free(attach->direct_input);
+	for (int i = 0; i < DRAIN_READS && attach->direct_fd >= 0; i++) {
+		n = recv(attach->direct_fd, bytes, sizeof bytes, MSG_DONTWAIT);
+		if (n <= 0 ||
+		    output_write(attach->output, (struct view){ bytes, (size_t)n }, &err) < 0)
+			return;
+	}
+}
 
 static void end_attach(struct attach *attach, const struct error *why)
 {
@@ -39,6 +62,7 @@ static void end_attach(struct attach *attach, const struct error *why)
 		return;
 	attach->has_ended = true;
 	attach->input = input_free(attach->input);
+	drain_direct(attach);
 	attach->events->end(attach->ctx, why);
 }
 
@@ -47,9 +71,17 @@ static void end_attach(struct attach *attach, const struct error *why)
 static void on_server_bytes(void *ctx, struct view bytes)
 {
 	struct attach *attach = ctx;
+	struct error err;
 
-	http_stream_send(attach->stream, bytes);
-	if (http_stream_pending(attach->stream) > BUSY)
+	if (attach->direct_output == NULL) {
+		http_stream_send(attach->stream, bytes);
+		if (http_stream_pending(attach->stream) > BUSY)
+			input_pause(attach->input);
+		return;
+	}
+	/* Writing fails when the agent has exited, which the attached stream reports. */
+	if (output_write(attach->direct_output, bytes, &err) == 0 &&
+	    output_pending(attach->direct_output) > BUSY)
 		input_pause(attach->input);
 }
 
@@ -75,8 +107,11 @@ static void on_output_drained(void *ctx)
 {
 	struct attach *attach = ctx;
 
-	if (!attach->has_ended)
-		http_stream_pause(attach->stream, false);
+	if (attach->has_ended)
+		return;
+	http_stream_pause(attach->stream, false);
+	if (attach->direct_input != NULL)
+		input_resume(attach->direct_input);
 }
 
 static void on_output_failed(void *ctx, const struct error *why)
@@ -107,12 +142,18 @@ static void on_stream_bytes(void *ctx, struct view bytes)
 	while ((r = demux_next(&attach->demux, &bytes, &piece, &err)) > 0) {
 		if (piece.kind != DEMUX_STDOUT)
 			keep_words(attach, piece.bytes);
+		else if (attach->direct_fd >= 0)
+			continue; /* the agent sends nothing there any more */
 		else if (output_write(attach->output, piece.bytes, &err) < 0) {
 			end_attach(attach, &err);
 			return;
 		}
 		if (attach->has_ended)
 			return;
+		if (piece.kind == DEMUX_STDOUT && !attach->has_hello) {
+			attach->has_hello = true;
+			attach->events->hello(attach->ctx);
+		}
 	}
 	if (r < 0)
 		end_attach(attach, &err);
@@ -143,6 +184,48 @@ static const struct http_stream_events stream_events = { .open = on_stream_open,
 	                                                 .drained = on_stream_drained,
 	                                                 .end = on_stream_end };
 
+/* --- the direct connection --- */
+
+static void on_direct_bytes(void *ctx, struct view bytes)
+{
+	struct attach *attach = ctx;
+	struct error err;
+
+	if (output_write(attach->output, bytes, &err) < 0)
+		end_attach(attach, &err);
+	else if (output_pending(attach->output) > BUSY)
+		input_pause(attach->direct_input);
+}
+
+/* The agent closes the connection only by its exit, which the attached stream reports. */
+static void on_direct_end(void *ctx, const struct error *why)
+{
+	(void)ctx;
+	(void)why;
+}
+
+static const struct input_events direct_input_events = { .bytes = on_direct_bytes,
+	                                                 .end = on_direct_end };
+static const struct output_events direct_output_events = { .drained = on_stream_drained,
+	                                                   .failed = on_direct_end };
+
+int attach_use_direct(struct attach *attach, int fd, struct error *err)
+{
+	if (output_new(attach->broker->loop, fd, OUTPUT_MAX, &direct_output_events, attach,
+	               &attach->direct_output, err) < 0) {
+		(void)close(fd);
+		return -1;
+	}
+	attach->direct_fd = fd;
+	attach->direct_input = input_new(attach->broker->loop, fd, &direct_input_events, attach);
+	return 0;
+}
+
+bool attach_has_hello(const struct attach *attach)
+{
+	return attach->has_hello;
+}
+
 /* --- life cycle --- */
 
 int attach_open(struct broker *broker, const char *container, const struct attach_events *events,
@@ -160,6 +243,7 @@ int attach_open(struct broker *broker, const char *container, const struct attac
 	attach->events = events;
 	attach->ctx = ctx;
 	attach->fd = fds[0];
+	attach->direct_fd = -1;
 	if (output_new(broker->loop, attach->fd, OUTPUT_MAX, &output_events, attach,
 	               &attach->output, err) < 0) {
 		(void)close(fds[0]);
@@ -196,8 +280,11 @@ struct attach *attach_free(struct attach *attach)
 	attach->has_ended = true;
 	(void)input_free(attach->input);
 	(void)output_free(attach->output);
+	(void)input_free(attach->direct_input);
+	(void)output_free(attach->direct_output);
 	(void)http_stream_free(attach->stream);
 	cleanup_fd(&attach->fd);
+	cleanup_fd(&attach->direct_fd);
 	free(attach);
 	return NULL;
 }

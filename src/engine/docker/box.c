@@ -7,6 +7,9 @@
 #include "engine/docker/box.h"
 #include "loop/loop.h"
 
+/* Longest wait for the agent's HELLO before a sandbox starts without a direct connection. */
+enum { HELLO_MS = 3000 };
+
 struct box *box_find(struct broker *broker, uint64_t number)
 {
 	LIST_EACH (node, &broker->boxes) {
@@ -31,8 +34,9 @@ struct box *box_find_id(struct broker *broker, const char *id)
 
 /* --- the start ------------------------------------------------------------------------ */
 
-static void reply_started(struct box *box, const struct docker_container *container)
+static void reply_started(struct box *box)
 {
+	const struct docker_container *container = &box->started;
 	struct broker *broker = box->broker;
 	struct engine_reply reply = { .kind = REPLY_STARTED,
 		                      .number = box->number,
@@ -42,7 +46,7 @@ static void reply_started(struct box *box, const struct docker_container *contai
 
 	memcpy(reply.user.path, box->image.path, sizeof reply.user.path);
 	fds[count++] = TAKE_FD(box->channel);
-	if (container != NULL && container->pid > 0 && broker->options->daemon->is_local) {
+	if (container->pid > 0 && broker->options->daemon->is_local) {
 		reply.cgroups = cgroup_open_process_counters((pid_t)container->pid, box->container,
 		                                             counters);
 		for (unsigned i = 0; reply.cgroups != CGROUP_NONE && i < CGROUP_COUNTER_FILES; i++)
@@ -58,21 +62,59 @@ static void reply_started(struct box *box, const struct docker_container *contai
 		box_on_attach_end(box, NULL);
 }
 
+/* Without a direct connection the attached stream is the channel. */
+static void connect_directly(struct box *box)
+{
+	struct error err;
+	int fd = direct_connect(&box->started);
+
+	if (fd >= 0 && attach_use_direct(box->attach, fd, &err) < 0)
+		box_fail(box, &err);
+	else
+		reply_started(box);
+}
+
+void box_on_hello(void *ctx)
+{
+	struct box *box = ctx;
+
+	if (box->hello_timer == NULL || box->is_removing)
+		return;
+	box->hello_timer = loop_timer_free(box->hello_timer);
+	if (box->is_detached || !attach_has_hello(box->attach))
+		reply_started(box);
+	else
+		connect_directly(box);
+}
+
+/* The agent listens for a connection when its HELLO arrives. */
+static void await_hello(struct box *box)
+{
+	if (box->is_detached || !direct_is_possible(box->broker, &box->started)) {
+		reply_started(box);
+		return;
+	}
+	if (attach_has_hello(box->attach)) {
+		connect_directly(box);
+		return;
+	}
+	box->hello_timer = loop_timer_new(box->broker->loop, box_on_hello, box);
+	loop_timer_start(box->hello_timer, HELLO_MS);
+}
+
 /* Without the process id there are no counters; the sandbox works all the same. */
 static void on_started_inspected(void *ctx, int status, const json_t *answer,
                                  const struct error *why)
 {
-	struct docker_container container;
 	struct box *box = ctx;
 	struct error err;
 
 	(void)status;
 	if (box_end_if_killed(box))
 		return;
-	if (why == NULL && answer_container(answer, &container, &err) == 0)
-		reply_started(box, &container);
-	else
-		reply_started(box, NULL);
+	if (why == NULL)
+		(void)!answer_container(answer, &box->started, &err);
+	await_hello(box);
 }
 
 static void on_container_started(void *ctx, int status, const json_t *answer,
@@ -107,7 +149,9 @@ static void on_attached(void *ctx)
 	         box->container);
 }
 
-static const struct attach_events attach_events = { .open = on_attached, .end = box_on_attach_end };
+static const struct attach_events attach_events = { .open = on_attached,
+	                                            .hello = box_on_hello,
+	                                            .end = box_on_attach_end };
 
 static void create_container(struct box *box);
 static void get_image(struct box *box);

@@ -1,6 +1,6 @@
 /* box.h - one sandbox that is awake, or being started or ended, for the files box*.c.
  *
- *   box.c         image -> volumes -> container -> connection -> start -> STARTED
+ *   box.c         image -> volumes -> container -> connection -> start -> HELLO -> STARTED
  *   box_end.c     the agent exits, or REQUEST_KILL -> the container is removed -> ENDED
  *   box_limits.c  changes of limits
  *
@@ -17,8 +17,10 @@ struct box {
 	struct prepared_image image;
 	char container[DOCKER_ID_MAX]; /* "" until it exists */
 	struct attach *attach;
-	int channel;         /* the server's end, until it is sent */
-	size_t volumes_left; /* calls without an answer */
+	int channel;                     /* the server's end, until it is sent */
+	struct docker_container started; /* from its start on */
+	struct loop_timer *hello_timer;  /* not NULL: waits for HELLO */
+	size_t volumes_left;             /* calls without an answer */
 	bool has_volume_error;
 	bool has_retried; /* the creation was repeated once */
 	bool is_busy;     /* a call is under way that must be answered first */
@@ -34,6 +36,9 @@ struct box {
 
 struct box *box_find(struct broker *broker, uint64_t number);
 struct box *box_find_id(struct broker *broker, const char *id);
+
+/* HELLO has arrived, or does not arrive: reports the start. */
+void box_on_hello(void *ctx);
 
 /* --- box_end.c --- */
 

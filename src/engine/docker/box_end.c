@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "engine/docker/box.h"
+#include "loop/loop.h"
 
 enum { KILLED = 137 }; /* the exit status of a container after SIGKILL */
 
@@ -23,6 +24,7 @@ static void report_end(struct box *box)
 	if (box->erase_number != 0)
 		volumes_erase(broker, box->spec.id, box->erase_number);
 	(void)attach_free(box->attach);
+	(void)loop_timer_free(box->hello_timer);
 	cleanup_fd(&box->channel);
 	list_remove(&box->node);
 	free(box);
@@ -139,8 +141,9 @@ void box_on_attach_end(void *ctx, const struct error *why)
 		return;
 	if (why != NULL)
 		box->detached = *why;
-	if (box->is_busy) {
+	if (box->is_busy || box->hello_timer != NULL) {
 		box->is_detached = true; /* the call that is under way fails too, or goes on here */
+		box_on_hello(box);
 		return;
 	}
 	if (!box->is_started) {

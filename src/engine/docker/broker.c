@@ -284,7 +284,8 @@ static int hash_agent(char out[20], struct error *err)
 
 /* The right to use the daemon's socket comes from the user and the groups, not from a capability.
  * The lock files and sockets of other servers belong to the user id that a server of root changes
- * to, so root needs one capability for them. */
+ * to, and the sockets of agents (direct.c) to the user of the containers, so root needs one
+ * capability for them. */
 static int drop_capabilities(struct error *err)
 {
 	uint64_t have;

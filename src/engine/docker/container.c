@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -247,6 +248,22 @@ static json_t *tmpfs_json(void)
 	return places;
 }
 
+/* Docker takes ::1 away from a container without a network, and programs that listen on
+ * "localhost" may use it. A kernel without IPv6 refuses to start a container with this setting; of
+ * another machine's kernel nothing is known. */
+static void add_loopback_ipv6(const struct broker *broker, json_t *host)
+{
+	static const char setting[] = "net.ipv6.conf.lo.disable_ipv6";
+	json_t *settings;
+
+	if (broker->version.is_podman || !broker->options->daemon->is_local ||
+	    access("/proc/sys/net/ipv6/conf/lo/disable_ipv6", F_OK) != 0)
+		return;
+	settings = json_obj();
+	json_set(settings, setting, json_str("0"));
+	json_set(host, "Sysctls", settings);
+}
+
 static json_t *host_config(const struct broker *broker, const struct spec *spec)
 {
 	json_t *host = container_limits_json(&spec->limits), *log = json_obj(),
@@ -286,6 +303,7 @@ static json_t *host_config(const struct broker *broker, const struct spec *spec)
 	json_set(host, "Ulimits", ulimits);
 	json_set(host, "Mounts", mounts_json(broker, spec));
 	json_set(host, "Tmpfs", tmpfs_json());
+	add_loopback_ipv6(broker, host);
 	json_set_text(host, "Runtime", broker->options->runtime);
 	return host;
 }

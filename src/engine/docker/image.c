@@ -230,7 +230,7 @@ static void on_pulled(void *ctx, int status, const json_t *answer, const struct 
 	struct error err;
 
 	(void)answer;
-	answer_pull_line(buf_view(&image->line), &image->pull); /* one without an end */
+	answer_pull_line(buf_view(&image->line), &image->pull); /* a last line without an end */
 	if (why != NULL && status == 0) {
 		finish_image(image, why);
 		return;

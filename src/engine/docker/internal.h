@@ -5,6 +5,7 @@
  *   box*.c         one sandbox: image, volumes, container, connection, end
  *   container.c    how a container is made: the JSON of its creation
  *   attach.c       the bytes between the server and the agent in a container
+ *   direct.c       a connection to the agent that goes around the daemon
  *   image.c        images: present, pulled, prepared
  *   prepare.c      the prepared image: an image with the agent and its directories
  *   passwd.c       the files of users in a prepared image, as an archive
@@ -91,7 +92,8 @@ void api_decode(int status, struct view body, const struct error *why, api_fn *d
 
 struct attach;
 struct attach_events {
-	void (*open)(void *ctx); /* the container may be started */
+	void (*open)(void *ctx);  /* the container may be started */
+	void (*hello)(void *ctx); /* the agent has sent its first bytes */
 	/* The last event: the connection failed, or the container has ended. */
 	void (*end)(void *ctx, const struct error *why);
 };
@@ -99,11 +101,22 @@ struct attach_events {
 MUST_CHECK int attach_open(struct broker *broker, const char *container,
                            const struct attach_events *events, void *ctx, int *channel,
                            struct attach **ret, struct error *err);
+bool attach_has_hello(const struct attach *attach);
+/* From now on the bytes go over a connection to the agent, which is taken over, and the attached
+ * stream only reports the end. The agent must not have got any bytes before. */
+MUST_CHECK int attach_use_direct(struct attach *attach, int fd, struct error *err);
 /* The text on the agent's standard error, as one line. */
 const char *attach_last_words(struct attach *attach);
 /* The broker's end of the socket pair, which the caller owns from now on. */
 int attach_take_fd(struct attach *attach);
 struct attach *attach_free(struct attach *attach);
+
+/* --- direct.c --- */
+
+/* Whether a connection is worth trying once the agent has sent HELLO. */
+bool direct_is_possible(const struct broker *broker, const struct docker_container *container);
+/* Connects to the agent; -1: the attached stream stays the only way. */
+int direct_connect(const struct docker_container *container);
 
 /* --- container.c --- */
 

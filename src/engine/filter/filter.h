@@ -16,8 +16,8 @@ struct view filter_for_workers(void);
 /* For the porter and the agents that it starts on the host: execveat(2) of an open file only, and
  * no new socket but pairs. */
 struct view filter_for_porter(void);
-/* For the dialer and its children, which resolve names and connect: no exec, no file is written,
- * and no socket listens. */
+/* For the dialer, the interceptor and their children, which resolve names and connect: no exec, no
+ * file is written, and no socket listens. */
 struct view filter_for_dialer(void);
 /* For the mirror of packages, which is a dialer that also writes files. */
 struct view filter_for_mirror(void);

@@ -57,8 +57,10 @@ const struct filter_list filter_lists[] = {
 	  "sendmmsg recvfrom recvmsg poll ppoll" },
 	{ FOR_DIALER | FOR_MIRROR,
 	  "clone fork vfork wait4 alarm setitimer set_robust_list set_tid_address rseq" },
-	/* The mirror writes the cache (Landlock says where that is), and is the other end of the
-	 * connections that it gives to the server. libcurl wakes itself with a pair of sockets. */
-	{ FOR_MIRROR, "socketpair renameat renameat2 unlinkat utimensat shutdown" },
+	/* A dialer with a service is the other end of the connections that it gives to the
+	 * server. libcurl wakes itself with a pair of sockets. */
+	{ FOR_DIALER | FOR_MIRROR, "socketpair shutdown" },
+	/* The mirror writes the cache (Landlock says where that is). */
+	{ FOR_MIRROR, "renameat renameat2 unlinkat utimensat" },
 };
 const size_t filter_list_count = ARRAY_LEN(filter_lists);

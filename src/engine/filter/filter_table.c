@@ -250,8 +250,8 @@ const struct filter_rule filter_rules[] = {
 	DENY_REST("socket", FOR_DIALER | FOR_MIRROR, EAFNOSUPPORT),
 	/* One end of a datagram pair could be connected to a socket of another program by name. */
 	DENY("socketpair", FOR_PORTER, EPERM, BITS(1, 0xf, SOCK_DGRAM)),
-	ALLOW("socketpair", ALL | FOR_PORTER | FOR_MIRROR, IS(0, AF_UNIX)),
-	DENY_REST("socketpair", ALL | FOR_PORTER | FOR_MIRROR, EAFNOSUPPORT),
+	ALLOW("socketpair", ALL | FOR_PORTER | FOR_DIALER | FOR_MIRROR, IS(0, AF_UNIX)),
+	DENY_REST("socketpair", ALL | FOR_PORTER | FOR_DIALER | FOR_MIRROR, EAFNOSUPPORT),
 
 	/* TCP_ULP and SOL_ALG load modules; NETFILTER() says why its options are refused. */
 	DENY("setsockopt", ALL, EPERM, IS(1, IPPROTO_TCP), IS(2, 31)), /* TCP_ULP */

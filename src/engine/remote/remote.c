@@ -21,7 +21,7 @@ enum { BUCKETS = 64, REPLIES_AT_A_TIME = 64 };
 
 struct remote {
 	struct engine engine;  /* first */
-	struct engine_ops ops; /* with the engine's name */
+	struct engine_ops ops; /* with the engine's words */
 	int socket;
 	struct loop_watch *watch;
 	remote_ready_fn *ready;
@@ -466,13 +466,14 @@ static const struct engine_ops remote_ops = {
 	.free = free_remote,
 };
 
-struct engine *remote_new(struct loop *loop, int socket, const char *name, remote_ready_fn *ready,
-                          void *ctx)
+struct engine *remote_new(struct loop *loop, int socket, const struct remote_words *words,
+                          remote_ready_fn *ready, void *ctx)
 {
 	struct remote *remote = mem_new(sizeof *remote);
 
 	remote->ops = remote_ops;
-	remote->ops.name = name;
+	remote->ops.name = words->name;
+	remote->ops.programs_place = words->programs_place;
 	remote->engine.ops = &remote->ops;
 	remote->socket = socket;
 	remote->ready = ready;

@@ -20,10 +20,13 @@ struct loop;
 typedef void remote_ready_fn(void *ctx, const struct engine_report *report,
                              const struct error *why);
 
-/* Takes over the socket. `name` is a static text. Sandboxes may be started before `ready` is
- * called. */
-struct engine *remote_new(struct loop *loop, int socket, const char *name, remote_ready_fn *ready,
-                          void *ctx);
+/* Words about the engine in messages to users: see struct engine_ops. Static texts. */
+struct remote_words {
+	const char *name, *programs_place;
+};
+/* Takes over the socket. Sandboxes may be started before `ready` is called. */
+struct engine *remote_new(struct loop *loop, int socket, const struct remote_words *words,
+                          remote_ready_fn *ready, void *ctx);
 
 /* Sets the callback for the exit of the process. From then on every operation fails. */
 void remote_on_lost(struct engine *engine, void (*fn)(void *ctx, const struct error *why),

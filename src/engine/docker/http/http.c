@@ -253,8 +253,9 @@ static void on_call_finished(struct http_job *job, CURLcode result)
 		(void)error_set(&err, ERR_LIMIT,
 		                "Docker at %s sent an answer of more than %zu bytes",
 		                call->http->address->shown, request.max);
-	else if (result != CURLE_OK)
-		http_explain(call->http, result, call->detail, &err);
+	else if (result != CURLE_OK || status == 0)
+		http_explain(call->http, result == CURLE_OK ? CURLE_WEIRD_SERVER_REPLY : result,
+		             call->detail, &err);
 	if (result != CURLE_OK || status == 0)
 		request.done(request.ctx, 0, (struct view){ "", 0 }, &err);
 	else

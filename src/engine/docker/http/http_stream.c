@@ -21,6 +21,7 @@ enum {
 	QUEUE_MAX = 4 * 1024 * 1024, /* far above what a caller that looks at pending() queues */
 	CHUNK = 64 * 1024,
 	READS_AT_A_TIME = 8,
+	OPEN_MS = 60000, /* for the connection and the daemon's answer */
 };
 
 struct http_stream {
@@ -32,8 +33,9 @@ struct http_stream {
 	char *path;
 	struct loop_watch *watch; /* from the moment of the connection */
 	struct loop_timer *again; /* bytes may wait in the TLS layer, which no descriptor shows */
-	struct buf head;          /* of the answer; until it is complete */
-	struct buf queue;         /* bytes that the connection has not taken yet */
+	struct loop_timer *open_timer;
+	struct buf head;  /* of the answer; until it is complete */
+	struct buf queue; /* bytes that the connection has not taken yet */
 	bool is_open, is_paused;
 	bool is_freed; /* to be freed when the callbacks on the stack have returned */
 	int depth;     /* callbacks on the stack */
@@ -46,6 +48,7 @@ static void free_now(void *ctx)
 
 	(void)loop_watch_free(stream->watch);
 	(void)loop_timer_free(stream->again);
+	(void)loop_timer_free(stream->open_timer);
 	(void)curl_library.multi_remove_handle(stream->http->multi, stream->easy);
 	curl_library.easy_cleanup(stream->easy);
 	buf_done(&stream->head);
@@ -69,6 +72,7 @@ static void end_stream(struct http_stream *stream, const struct error *why)
 {
 	stream->watch = loop_watch_free(stream->watch);
 	loop_timer_stop(stream->again);
+	loop_timer_stop(stream->open_timer);
 	stream->is_open = false;
 	stream->events->end(stream->ctx, why);
 }
@@ -186,6 +190,7 @@ static void read_head(struct http_stream *stream, struct view bytes)
 		end_stream(stream, &err);
 		return;
 	}
+	loop_timer_stop(stream->open_timer);
 	stream->is_open = true;
 	stream->events->open(stream->ctx);
 	if (rest.len != 0 && stream->is_open && !stream->is_freed)
@@ -268,6 +273,17 @@ static void on_connected(struct http_job *job, CURLcode result)
 		free_now(stream);
 }
 
+static void on_open_timeout(void *ctx)
+{
+	struct http_stream *stream = ctx;
+
+	stream->depth++;
+	fail_stream(stream, CURLE_OPERATION_TIMEDOUT);
+	stream->depth--;
+	if (stream->is_freed && stream->depth == 0)
+		free_now(stream);
+}
+
 struct http_stream *http_stream_open(struct http *http, const char *path,
                                      const struct http_stream_events *events, void *ctx)
 {
@@ -279,6 +295,8 @@ struct http_stream *http_stream_open(struct http *http, const char *path,
 	stream->ctx = ctx;
 	stream->path = mem_dup(path);
 	stream->again = loop_timer_new(http->loop, on_ready, stream);
+	stream->open_timer = loop_timer_new(http->loop, on_open_timeout, stream);
+	loop_timer_start(stream->open_timer, OPEN_MS);
 	buf_init(&stream->head, HEAD_MAX);
 	buf_init(&stream->queue, QUEUE_MAX);
 	stream->easy = http_new_easy(http, path, &stream->job);

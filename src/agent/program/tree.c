@@ -1,4 +1,4 @@
-#include "agent/tree.h"
+#include "agent/program/tree.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,11 +1,11 @@
-#include "agent/reach.h"
+#include "agent/program/reach.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/tree.h"
+#include "agent/program/tree.h"
 #include "agent/user.h"
 #include "base/error.h"
 
