@@ -42,8 +42,10 @@ struct tools_context {
 	const struct net_ceiling *ceiling; /* of its network; NULL: no sandbox has one */
 	const char *url; /* of this server over HTTP, without a slash at the end; NULL: none */
 	struct port_links *port_links; /* links that browsers open ports with; NULL: no HTTP */
-	const char *pip_index, *npm_registry;   /* NULL or "": the installer's own default */
-	const char *engine;                     /* "native", "docker" */
+	const char *pip_index, *npm_registry; /* NULL or "": the installer's own default */
+	const char *engine;                   /* "native", "docker" */
+	/* Where the operator can install programs for sandboxes: "on this machine". */
+	const char *programs_place;
 	struct host *host;                      /* directories that copies may use; or NULL */
 	struct spec spec;                       /* the defaults of a new sandbox */
 	bool has_memory_option, has_cpu_option; /* the operator has set these limits of it */

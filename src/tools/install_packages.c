@@ -66,7 +66,7 @@ const struct mcp_tool tool_install_packages = {
 	.more = "Only the installer reaches the package index, and what another sandbox has "
 	        "installed before needs no network. Packages stay as long as the "
 	        "sandbox, beside those that it has anyway. JavaScript packages are found by "
-	        "require().",
+	        "require(). Packages of the system (apt) cannot be installed in a sandbox.",
 	.is_offered = has_indexes,
 	.scope = MCP_SCOPE_RUN,
 	.params = params,

@@ -9,7 +9,7 @@
 #include "tools/support/sandbox_json.h"
 #include "tools/support/work.h"
 
-enum { LIMIT_MAX = 1000, TEXT_MAX = LIMIT_MAX * 256 };
+enum { LIMIT_MAX = 1000, TEXT_MAX = LIMIT_MAX * 480 };
 
 struct list_args {
 	int64_t offset, limit;
@@ -50,7 +50,7 @@ static bool add_sandbox(void *ctx, const struct sandbox_row *row)
 	at = list->total++ - list->args->offset;
 	if (at >= 0 && at < list->args->limit) {
 		AUTO_FREE char *line = sandbox_line(row);
-		struct error full; /* a line has at most 250 bytes */
+		struct error full; /* a line has at most 460 bytes */
 
 		json_push(list->sandboxes, sandbox_json(row));
 		(void)!buf_printf(&list->lines, &full, "\n%s", line);

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -67,19 +68,26 @@ static const struct param output[] = {
 	{ 0 },
 };
 
-static void answer_input(struct mcp_call *call, struct process *process, size_t written,
-                         bool closed)
+static void answer_input(struct mcp_call *call, struct process *process,
+                         const struct input_args *args, size_t written)
 {
 	const char *id = process_id(process);
 	json_t *content = json_list(), *structured = json_obj();
 
+	char terminal[64] = "";
+
+	if (args->rows != 0)
+		(void)snprintf(terminal, sizeof terminal,
+		               "its terminal has %d rows and %d columns, ", (int)args->rows,
+		               (int)args->columns);
 	json_push(content,
-	          mcp_text("[%zu bytes written to %s%s; process_output {\"process\":\"%s\","
+	          mcp_text("[%s%zu bytes written to %s%s; process_output {\"process\":\"%s\","
 	                   "\"wait_s\":5} shows the program's reply]",
-	                   written, id, closed ? ", and its input has ended" : "", id));
+	                   terminal, written, id, args->close ? ", and its input has ended" : "",
+	                   id));
 	json_set(structured, "process", json_str(id));
 	json_set(structured, "written", json_int((json_int_t)written));
-	json_set(structured, "closed", json_boolean(closed));
+	json_set(structured, "closed", json_boolean(args->close));
 	json_set(structured, "next", json_int((json_int_t)process_call_total(process)));
 	mcp_respond_content(call, content, structured);
 }
@@ -118,7 +126,7 @@ static int process_input(struct mcp_call *call, const void *args, struct error *
 	    (a->close && process_end_input(process, err) < 0))
 		return -1;
 	sandbox_touch(sandbox);
-	answer_input(call, process, bytes.len, a->close);
+	answer_input(call, process, a, bytes.len);
 	return 0;
 }
 

@@ -216,13 +216,14 @@ const struct mcp_tool tool_run_code = {
 	.more = "Python unless `language` says otherwise. Python knows what notebooks do: "
 	        "!commands, magics such as %time and %%bash, await, display() and "
 	        "IPython.display. A `;` at the end hides the value. Figures of matplotlib and PIL "
-	        "are returned also without show(). If a module of Python or Node is missing, its "
-	        "package is installed and the code run again, once, where packages can be "
-	        "installed; the answer says so. The answer has stdout, stderr and, in a last "
-	        "block, lines that begin with \"[belljar: \", which no program can print. Long "
-	        "output is cut in the middle, and the answer names a file with all of it. Memory, "
-	        "time, processes and disk are limited. An unused sandbox is put to sleep, which "
-	        "ends sessions and keeps files; sandbox_info has the numbers.",
+	        "are returned also without show(). Where packages can be installed, those that "
+	        "requirements.txt, pyproject.toml or package.json list are installed before the "
+	        "run, and if a module of Python or Node is missing, its package is installed and "
+	        "the code run again, once; the answer says so. The answer has stdout, stderr and, "
+	        "in a last block, lines that begin with \"[belljar: \", which no program can "
+	        "print. Long output is cut in the middle, and the answer names a file with all of "
+	        "it. Memory, time, processes and disk are limited. An unused sandbox is put to "
+	        "sleep, which ends sessions and keeps files; sandbox_info has the numbers.",
 	.scope = MCP_SCOPE_RUN,
 	.params = params,
 	.args_size = sizeof(struct code_args),

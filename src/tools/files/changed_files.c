@@ -17,7 +17,8 @@ enum { REPLY_MAX = 32 * 1024, SHOWN = 120, ANSWERED_MAX = 64 };
 
 /* Times of files have the resolution of a clock tick, a few milliseconds. A file whose time is in
  * the tick in which a run began may have been changed by the call before, so the last changes that
- * were answered are kept: the hash of sandbox and path, and when it was answered. */
+ * were answered are kept: the hash of sandbox and path, and the time of the change. The time of the
+ * answer would not do: a run that follows at once may change the file in the same tick. */
 static struct answered {
 	uint64_t hash, ms;
 } answered[ANSWERED_MAX];
@@ -26,6 +27,11 @@ static uint64_t answered_count;
 static uint64_t hash_file(const char *sandbox, const char *path)
 {
 	return hash_text(hash_text(HASH_START, sandbox), path);
+}
+
+static void add_answered(uint64_t hash, uint64_t ms)
+{
+	answered[answered_count++ % ANSWERED_MAX] = (struct answered){ hash, ms };
 }
 
 /* Whether a change at the time `ms` was among the first `before` answers. */
@@ -46,11 +52,10 @@ void changed_files_answered(const char *sandbox, const char *path)
 {
 	struct timespec now;
 
+	/* Not the coarse clock: since Linux 6.13 the time of a file may be ahead of it. */
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	answered[answered_count++ % ANSWERED_MAX] = (struct answered){
-		.hash = hash_file(sandbox, path),
-		.ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
-	};
+	add_answered(hash_file(sandbox, path),
+	             (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000);
 }
 
 uint64_t changed_files_mark(void)
@@ -75,9 +80,11 @@ static void on_reply(void *ctx, const struct files_reply *reply, const struct er
 		AUTO_FREE char *path = mem_format(SPEC_WORKSPACE "%s%s", is_top ? "" : "/",
 		                                  is_top ? "" : entry.path.ptr);
 
-		if (was_answered(hash_file(files->sandbox, path), entry.modified_ms, files->mark))
+		uint64_t hash = hash_file(files->sandbox, path);
+
+		if (was_answered(hash, entry.modified_ms, files->mark))
 			continue;
-		changed_files_answered(files->sandbox, path);
+		add_answered(hash, entry.modified_ms);
 		files->paths[files->count++] = TAKE_PTR(path);
 	}
 	files->has_more = why == NULL && (reply->done.flags & WIRE_DONE_MORE) != 0;

@@ -46,7 +46,7 @@ void changed_files_done(struct changed_files *files);
 /* Changes that were answered before this mark are not answered again. UINT64_MAX: none of those
  * that were answered by the time of the agent's reply. */
 uint64_t changed_files_mark(void);
-/* A change of this file has been answered. `sandbox` is an id, `path` absolute. */
+/* The last change of this file has been answered. `sandbox` is an id, `path` absolute. */
 void changed_files_answered(const char *sandbox, const char *path);
 
 /* Appends "a.txt, b/c.png" to `text`, and the absolute paths to `list`. `files` may be NULL. */

@@ -234,6 +234,8 @@ static void on_progress(void *ctx, uint64_t bytes)
 /* The parameter that holds the path of the host, for errors. */
 static const char *host_param(const struct copy_work_options *options)
 {
+	if (options->host_argument != NULL)
+		return options->host_argument;
 	return options->is_out ? "target" : "source";
 }
 
@@ -244,9 +246,12 @@ static void on_host_open(void *ctx, const struct error *why)
 	struct copy_work *w = ctx;
 	AUTO_FREE char *where = mem_format("%s: %s", host_param(&w->options),
 	                                   host_handle_label(w->handle));
+	AUTO_FREE char *where_inside = mem_format(
+	        "%s: in the sandbox",
+	        w->options.inside_argument != NULL ? w->options.inside_argument : "path");
 	const struct copy_endpoint outside = copy_host_endpoint(w->handle, w->host_path, where);
 	const struct copy_endpoint inside = copy_sandbox_endpoint(w->work.sandbox, w->inside,
-	                                                          "path: in the sandbox");
+	                                                          where_inside);
 	const struct copy_options options = {
 		.from = w->options.is_out ? inside : outside,
 		.to = w->options.is_out ? outside : inside,
@@ -254,6 +259,7 @@ static void on_host_open(void *ctx, const struct error *why)
 		.overwrite = w->options.overwrite,
 		.gitignore = w->options.gitignore,
 		.preview = w->options.preview,
+		.only_directory = w->options.only_directory,
 		.max_bytes = w->work.context->copy_bytes,
 		.max_count = COPY_ENTRIES_MAX,
 	};

@@ -18,7 +18,10 @@ struct copy_work_options {
 	const char *sandbox;
 	const char *host;   /* absolute, or relative to the first allowed directory */
 	const char *inside; /* NULL: in /workspace, under the name of the host's path */
-	bool overwrite, gitignore, preview;
+	bool overwrite, gitignore, preview, only_directory; /* see copy.h */
+	/* The names of the arguments `host` and `inside`, for errors; NULL: those of copy_in and
+	 * copy_out. */
+	const char *host_argument, *inside_argument;
 	/* Makes the answer of a profile, as an object whose text is its JSON; NULL: the answer of
 	 * copy_in and copy_out. `target` is the path of the copy; `summary` says in words what was
 	 * copied and what was left out. */

@@ -13,6 +13,7 @@
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
 #include "tools/files/changed_files.h"
+#include "tools/packages/project_files.h"
 
 enum {
 	NEIGHBOURS = 10, /* names of a directory in an error */
@@ -226,7 +227,7 @@ static void on_neighbours(struct file_work *file, const struct files_reply *repl
 	file_work_fail(file, ERR_NOT_FOUND, "'%s' does not exist; %s%s%s", shown,
 	               used != 0 ? "its directory has: " : "its directory is empty", names,
 	               used >= sizeof names || (reply->done.flags & WIRE_DONE_MORE) != 0
-	                       ? ", ... (list_directory shows all)"
+	                       ? ", and more"
 	                       : "");
 }
 
@@ -289,8 +290,8 @@ void file_work_fail_path(struct file_work *file, const struct error *why)
 		file_work_fail(
 		        file, ERR_INVALID,
 		        "'%s' may not be reached or changed by the sandbox's user (%s); files "
-		        "below /workspace and /tmp may",
-		        shown, why->msg);
+		        "below %s and /tmp may",
+		        shown, why->msg, file->home != NULL ? file->home : SPEC_WORKSPACE);
 	else if (why->kind == ERR_INVALID && why->errnum == 0 && file->is_for_file)
 		file_work_stat_or(file, file->path, true, on_type, fail_first_error);
 	else
@@ -348,14 +349,17 @@ void file_report_change(const struct work *work, const char *path, bool and_belo
 	AUTO_FREE char *normal = normalize_path(path);
 
 	changed_files_answered(row->spec.id, normal);
+	project_files_changed(row->spec.id, normal, and_below);
 	report_both_uris(work->context, row, path, and_below);
 }
 
 void file_report_changed_files(const struct tools_context *context, const struct sandbox_row *row,
                                const struct changed_files *files)
 {
-	for (size_t i = 0; i < files->count; i++)
+	for (size_t i = 0; i < files->count; i++) {
+		project_files_changed(row->spec.id, files->paths[i], false);
 		report_both_uris(context, row, files->paths[i], false);
+	}
 }
 
 /* --- parts of answers ------------------------------------------------------------------- */

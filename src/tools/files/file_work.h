@@ -25,6 +25,7 @@ typedef void file_work_error_fn(struct file_work *file, const struct error *why)
 struct file_work {
 	struct work work;
 	const char *path;           /* as the caller wrote it; lives as long as the call */
+	const char *home;           /* where the caller's files are; NULL: /workspace */
 	bool is_for_file;           /* the tool takes files only, and refuses directories by name */
 	struct files_op *op;        /* the request under way, or NULL */
 	file_work_fn *next;         /* receives its reply, */

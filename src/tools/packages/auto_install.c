@@ -5,13 +5,13 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/text/utf8.h"
 #include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
-#include "tools/catalogue.h"
+#include "tools/packages/package_text.h"
 #include "tools/support/work.h"
 
 enum { FAILURES = 32, FAILURE_MS = 600000, ERRORS_MAX = 8192 };
+#define REPEATED " and ran this again; what it did before the import, it did twice"
 
 /* --- packages that could not be installed --- */
 
@@ -21,10 +21,12 @@ static struct failure {
 	uint64_t at_ms;
 	char sandbox[SPEC_ID_LEN + 1];
 	char package[PACKAGE_SPEC_MAX + 1];
+	char why[300];
 } failures[FAILURES];
 static size_t next_failure;
 
-static void add_failure(const struct auto_install *install, const struct sandbox *sandbox)
+static void add_failure(const struct auto_install *install, const struct sandbox *sandbox,
+                        const char *why)
 {
 	struct failure *failure = &failures[next_failure++ % FAILURES];
 
@@ -32,9 +34,11 @@ static void add_failure(const struct auto_install *install, const struct sandbox
 	(void)snprintf(failure->sandbox, sizeof failure->sandbox, "%s",
 	               sandbox_row(sandbox)->spec.id);
 	(void)snprintf(failure->package, sizeof failure->package, "%s", install->missing.package);
+	(void)snprintf(failure->why, sizeof failure->why, "%.299s", why);
 }
 
-static bool has_failed(const struct auto_install *install, const struct sandbox *sandbox)
+static const struct failure *find_failure(const struct auto_install *install,
+                                          const struct sandbox *sandbox)
 {
 	const uint64_t now = clock_now_ms();
 
@@ -42,67 +46,57 @@ static bool has_failed(const struct auto_install *install, const struct sandbox 
 		if (failures[i].at_ms != 0 && now - failures[i].at_ms < FAILURE_MS &&
 		    strcmp(failures[i].package, install->missing.package) == 0 &&
 		    strcmp(failures[i].sandbox, sandbox_row(sandbox)->spec.id) == 0)
-			return true;
-	return false;
+			return &failures[i];
+	return NULL;
 }
 
 /* --- the end of the installer --- */
 
-/* Adds a text of the installer, which any program of the sandbox may have written: without bytes
- * that begin a new line, or another statement of belljar's. */
-static size_t add_printable(char *out, size_t size, size_t used, const char *text)
-{
-	char shown[401];
-
-	(void)utf8_escape(view_of(text), shown, sizeof shown);
-	for (char *at = shown; (at = strchr(at, '[')) != NULL; at++)
-		*at = '(';
-	used += (size_t)snprintf(out + used, size - used, "%s", shown);
-	return used < size ? used : size - 1;
-}
-
 static void describe_installed(struct auto_install *install, const struct package_reply *reply)
 {
-	size_t used;
+	struct package_text text = { .out = install->remark,
+		                     .size = sizeof install->remark - sizeof REPEATED };
 
-	used = (size_t)snprintf(install->remark, sizeof install->remark,
-	                        "the module '%s' was missing, so belljar installed",
-	                        install->missing.module);
-	for (size_t i = 0; i < reply->installed.count && used + 500 < sizeof install->remark; i++) {
-		used = add_printable(install->remark, sizeof install->remark, used,
-		                     i != 0 ? ", " : " ");
-		used = add_printable(install->remark, sizeof install->remark, used,
-		                     reply->installed.items[i]);
-	}
-	(void)snprintf(install->remark + used, sizeof install->remark - used,
-	               " and ran this again; what it did before the import, it did twice");
+	package_text_add(&text, "the module '%s' was missing, so belljar installed ",
+	                 install->missing.module);
+	package_text_add_list(&text, &reply->installed);
+	text.size = sizeof install->remark;
+	package_text_add(&text, "%s", REPEATED);
+}
+
+static void describe_failed(struct auto_install *install, const char *when, const char *why)
+{
+	struct package_text text = { .out = install->remark, .size = sizeof install->remark };
+
+	package_text_add(
+	        &text, "the module '%s' is missing, and the package %s could not be installed%s: ",
+	        install->missing.module, install->missing.package, when);
+	package_text_add_escaped(&text, why);
 }
 
 static void on_reply(void *ctx, const struct package_reply *reply, const struct error *why)
 {
 	struct auto_install *install = ctx;
-	size_t used;
 	bool is_installed = reply != NULL && reply->installed.count != 0;
 
-	if (is_installed)
+	if (is_installed) {
 		describe_installed(install, reply);
-	else if (why != NULL) {
-		used = (size_t)snprintf(install->remark, sizeof install->remark,
-		                        "the module '%s' is missing, and the package %s could not "
-		                        "be installed: ",
-		                        install->missing.module, install->missing.package);
-		(void)add_printable(install->remark, sizeof install->remark, used, why->msg);
-	} else if (reply == NULL)
+	} else if (reply == NULL && why == NULL) {
 		(void)snprintf(install->remark, sizeof install->remark,
 		               "the module '%s' is missing; %s is being installed as %s: run this "
 		               "again when that has ended",
 		               install->missing.module, install->missing.package,
 		               process_id(install->step.process));
-	if (reply == NULL && why == NULL) {
 		process_detach(install->step.process);
 		install->step.process = NULL;
-	} else if (!is_installed)
-		add_failure(install, install->step.work->sandbox);
+	} else {
+		const char *reason = why != NULL ? why->msg
+		                                 : "it is installed, without that module";
+
+		describe_failed(install, "", reason);
+		add_failure(install, install->step.work->sandbox, reason);
+	}
+	install->is_installed = is_installed;
 	install->fn(install->ctx, is_installed);
 }
 
@@ -117,17 +111,6 @@ static bool can_repeat(const struct process_options *options, struct view *dir)
 	if (options->command != NULL)
 		return package_command_is_simple(options->command, dir);
 	return options->argv != NULL && package_command_is_simple(options->argv[0], dir);
-}
-
-/* Code in the sandbox decides by its error message when an installer is started, and can obtain the
- * installer's password. Without a mirror the installer reaches the hosts of the indexes, to which
- * data can be sent: a sandbox without a network must not open that way by itself. */
-static bool may_start_installer(const struct work *work)
-{
-	const struct tools_context *context = work->context;
-
-	return context->auto_packages && context->ceiling != NULL &&
-	       (context->has_mirror || sandbox_network_mode(work->sandbox) != NET_MODE_NONE);
 }
 
 /* The directory for the installer. One that does not exist makes the installer fail, as it did the
@@ -161,15 +144,21 @@ bool auto_install_start(struct auto_install *install, const struct work *work,
 {
 	struct package_request request = { .action = PACKAGE_NEED };
 	struct view dir;
+	const struct failure *failure;
 	struct process_state state;
 	struct error err;
 
-	if (!may_start_installer(work) || install->was_tried || !can_repeat(options, &dir))
+	if (!package_may_install(work) || install->was_tried || !can_repeat(options, &dir))
 		return false;
 	process_state(process, &state);
-	if (!package_missing_find(&state, end_of_stderr(process), &install->missing) ||
-	    has_failed(install, work->sandbox))
+	if (!package_missing_find(&state, end_of_stderr(process), &install->missing))
 		return false;
+	failure = find_failure(install, work->sandbox);
+	if (failure != NULL) {
+		describe_failed(install, " a moment ago (install_packages tries again)",
+		                failure->why);
+		return false;
+	}
 	install->was_tried = true;
 	install->fn = fn;
 	install->ctx = ctx;

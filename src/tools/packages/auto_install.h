@@ -26,8 +26,8 @@ struct auto_install {
 	const char *name; /* missing.package, for the request */
 	char dir[4096];   /* of the installer, if it is not the run's */
 	struct package_step step;
-	bool was_tried;
-	/* What was installed, or why nothing was; "": nothing was tried. */
+	bool was_tried, is_installed;
+	/* Packages that were installed, or why none was; "": no installation was tried. */
 	char remark[AUTO_INSTALL_REMARK_MAX];
 	auto_install_fn *fn;
 	void *ctx;

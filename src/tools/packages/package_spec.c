@@ -11,8 +11,7 @@ static int refuse_spec(struct view text, const char *why, struct error *err)
 {
 	char shown[120];
 
-	return error_set(err, ERR_INVALID, "packages: '%s': %s",
-	                 utf8_escape(text, shown, sizeof shown), why);
+	return error_set(err, ERR_INVALID, "'%s': %s", utf8_escape(text, shown, sizeof shown), why);
 }
 
 /* Cuts the longest beginning of *rest whose bytes are alphanumeric or in `also`. */
@@ -60,9 +59,9 @@ static const char *explain_python(struct view rest)
 		return "a URL cannot be installed: give a name and a version";
 	if (rest.len != 0 && rest.ptr[0] == ';')
 		return "leave out the condition behind ';'";
-	if (rest.len != 0 && (rest.ptr[0] == '/' || rest.ptr[0] == ':' || rest.ptr[0] == '\\'))
+	if (rest.len != 0 && strchr("/:\\.+~", rest.ptr[0]) != NULL)
 		return "a path or URL cannot be installed: give a name and a version; for files in "
-		       "the sandbox use run_command";
+		       "the sandbox run pip there";
 	return "expected a name and versions, such as requests>=2.28 or pandas[excel]==2.2.0";
 }
 
@@ -137,8 +136,7 @@ static int read_versions(struct view text, struct view *rest, struct buf *out, s
 static int check_length(struct view text, struct error *err)
 {
 	if (text.len == 0 || text.len > PACKAGE_SPEC_MAX)
-		return error_set(err, ERR_INVALID, "packages: a package has 1 to %d bytes",
-		                 PACKAGE_SPEC_MAX);
+		return error_set(err, ERR_INVALID, "a package has 1 to %d bytes", PACKAGE_SPEC_MAX);
 	if (text.ptr[0] == '-')
 		return refuse_spec(text, "options of the installer cannot be given", err);
 	return 0;

@@ -44,6 +44,7 @@ static const struct param reply_table[] = {
 	REPLY_LIST(packages),
 	REPLY_LIST(image),
 	REPLY_LIST(lines),
+	REPLY_LIST(refused),
 	{ 0 },
 };
 
@@ -62,7 +63,16 @@ bool package_is_python(const struct package_request *request)
 
 static bool is_install(const struct package_request *request)
 {
-	return request->action == PACKAGE_INSTALL || request->action == PACKAGE_NEED;
+	return request->action == PACKAGE_INSTALL || request->action == PACKAGE_NEED ||
+	       request->action == PACKAGE_PROJECT;
+}
+
+bool package_may_install(const struct work *work)
+{
+	const struct tools_context *context = work->context;
+
+	return context->auto_packages && context->ceiling != NULL &&
+	       (context->has_mirror || sandbox_network_mode(work->sandbox) != NET_MODE_NONE);
 }
 
 /* --- the reply --- */
@@ -74,11 +84,11 @@ static int fail_reply(const struct package_step *step, const struct package_repl
 	size_t used = 0;
 
 	if (reply->no_installer)
-		return error_set(err, ERR_UNSUPPORTED, "this sandbox has no %s: %s",
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "this sandbox has no %s: the operator can install %s %s",
 		                 package_is_python(&step->request) ? "pip and no uv" : "npm",
-		                 package_is_python(&step->request)
-		                         ? "the operator can install python3-pip on this machine"
-		                         : "the operator can install npm on this machine");
+		                 package_is_python(&step->request) ? "python3-pip" : "npm",
+		                 step->work->context->programs_place);
 	for (size_t i = 0; i < reply->lines.count && used < sizeof lines; i++)
 		used += (size_t)snprintf(lines + used, sizeof lines - used, "%s%s",
 		                         used != 0 ? "; " : "", reply->lines.items[i]);
@@ -191,7 +201,8 @@ static const char *find_trusted(const char *url, char out[300])
 
 static size_t add_arguments(const struct package_step *step, const char **args, char trusted[300])
 {
-	static const char *const actions[] = { "install", "uninstall", "reset", "list", "need" };
+	static const char *const actions[] = { "install", "uninstall", "reset",
+		                               "list",    "need",      "project" };
 	const struct tools_context *context = step->work->context;
 	bool python = package_is_python(&step->request);
 	const char *index = python ? context->pip_index : context->npm_registry;
@@ -229,6 +240,9 @@ static void add_variables(const struct sandbox_installer *access, char text[][16
 	env[count++] = "PIP_RETRIES=2";
 	env[count++] = "PIP_TIMEOUT=20";
 	env[count++] = "NPM_CONFIG_FETCH_RETRIES=2";
+	/* npm's own times are 10 and 60 seconds, after which a call would not wait any more. */
+	env[count++] = "NPM_CONFIG_FETCH_RETRY_MINTIMEOUT=500";
+	env[count++] = "NPM_CONFIG_FETCH_RETRY_MAXTIMEOUT=5000";
 	/* Node has certificates of its own, and does not know those that the machine adds. */
 	env[count++] = "NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt";
 	env[count] = NULL;
@@ -249,7 +263,12 @@ int package_step_start(struct package_step *step, const struct work *work, uint3
 	const char *args[ARGS_MAX], *env[ENV_MAX] = { NULL };
 	char trusted[300], variables[ENV_MAX][160];
 	const struct process_options options = {
-		.argv = args, .env = env, .cwd = step->request.cwd, .deadline_ms = DEADLINE_S * 1000
+		.argv = args,
+		.env = env,
+		.cwd = step->request.cwd,
+		.files = step->request.files,
+		.file_count = step->request.file_count,
+		.deadline_ms = DEADLINE_S * 1000,
 	};
 
 	step->work = work;
@@ -277,18 +296,19 @@ static int read_packages(const struct package_request *request, struct buf *out,
 {
 	typedef int read_fn(struct view text, struct buf * out, struct error * err);
 	bool installs = request->action == PACKAGE_INSTALL;
+	const char *argument = request->argument != NULL ? request->argument : "packages";
 	read_fn *read = package_is_python(request)
 	                        ? installs ? package_spec_python : package_name_python
 	                : installs ? package_spec_npm
 	                           : package_name_npm;
 
 	if (request->packages.count > PACKAGE_SPECS_MAX)
-		return error_set(err, ERR_LIMIT, "packages: at most %d at a time",
+		return error_set(err, ERR_LIMIT, "%s: at most %d at a time", argument,
 		                 PACKAGE_SPECS_MAX);
 	for (size_t i = 0; i < request->packages.count; i++)
 		if (read(view_of(request->packages.items[i]), out, err) < 0 ||
 		    buf_add(out, (struct view){ "", 1 }, err) < 0)
-			return -1;
+			return error_wrap(err, "%s", argument);
 	return 0;
 }
 

@@ -29,25 +29,30 @@ enum package_action {
 	PACKAGE_UNINSTALL,
 	PACKAGE_RESET,
 	PACKAGE_LIST,
-	PACKAGE_NEED, /* installs one package, and what the project in `cwd` lists */
+	PACKAGE_NEED,    /* installs one package, and what the project in `cwd` lists */
+	PACKAGE_PROJECT, /* installs what the project in `cwd` lists */
 };
 
 /* The values of the argument `language`; the first is the default. */
 extern const char *const package_languages[];
 
+struct process_file;
 struct package_request {
 	enum package_action action;
-	const char *language;          /* one of package_languages */
-	struct param_strings packages; /* empty for RESET and LIST */
-	const char *sandbox;           /* NULL: the default one; for package_work_start() */
-	const char *cwd;               /* of the installer; NULL: the workspace */
+	const char *language;             /* one of package_languages */
+	struct param_strings packages;    /* empty for RESET, LIST and PROJECT */
+	const char *argument;             /* that names them, for errors; NULL: "packages" */
+	const char *sandbox;              /* NULL: the default one; for package_work_start() */
+	const char *cwd;                  /* of the installer; NULL: the workspace */
+	const struct process_file *files; /* written first */
+	size_t file_count;
 };
 bool package_is_python(const struct package_request *request);
 
 /* The installer's reply: see kernels/packages_python.py. */
 struct package_reply {
 	bool ok, no_installer;
-	struct param_strings installed, removed, packages, image, lines;
+	struct param_strings installed, removed, packages, image, lines, refused;
 };
 
 /* The installer has ended with this reply, or failed for the reason `why`. Both NULL: the time was
@@ -67,6 +72,11 @@ struct package_step {
 	void *ctx;
 };
 
+/* Whether an installer may be started without being asked for, in the sandbox of the work. Code in
+ * the sandbox decides when that happens, and can obtain the installer's password. Without a mirror
+ * the installer reaches the hosts of the indexes, to which data can be sent: a sandbox without a
+ * network must not open that way by itself. */
+bool package_may_install(const struct work *work);
 /* Checks the request and reads the specifiers; its texts must live as long as the step. */
 MUST_CHECK int package_step_prepare(struct package_step *step, const struct tools_context *context,
                                     const struct package_request *request, struct error *err);

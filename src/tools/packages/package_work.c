@@ -4,7 +4,9 @@
 
 #include "base/error.h"
 #include "mcp/call.h"
+#include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
+#include "tools/packages/project_files.h"
 #include "tools/support/params.h"
 #include "tools/support/work.h"
 
@@ -53,6 +55,8 @@ static void answer_reply(struct package_work *w, const struct package_reply *rep
 {
 	json_t *all = json_obj();
 
+	if (w->step.request.action == PACKAGE_RESET)
+		project_files_forget(sandbox_row(w->work.sandbox)->spec.id);
 	set_strings(all, "installed", &reply->installed);
 	set_strings(all, "removed", &reply->removed);
 	if (w->step.request.action == PACKAGE_LIST) {
@@ -63,7 +67,13 @@ static void answer_reply(struct package_work *w, const struct package_reply *rep
 		json_set(all, "packages", own);
 		set_strings(all, "image", &reply->image);
 	}
-	json_set_text(all, "note", find_note(&w->step.request, reply));
+	if (reply->lines.count != 0 && reply->installed.count != 0)
+		json_set(all, "note", json_str(reply->lines.items[0]));
+	else if (reply->lines.count != 0)
+		json_set(all, "note",
+		         json_format("nothing had to be installed; %s", reply->lines.items[0]));
+	else
+		json_set_text(all, "note", find_note(&w->step.request, reply));
 	work_answer(&w->work, NULL, all);
 }
 

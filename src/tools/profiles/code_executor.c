@@ -19,6 +19,7 @@
 
 enum {
 	EXIT_TIMEOUT = 124, /* as of timeout(1) */
+	EXIT_FAILED = 1,    /* nothing was run */
 	EXIT_UNKNOWN = 127, /* as of a shell that does not find a program */
 	TIMEOUT_S = 30,
 	TREE_ENTRIES = 5000,
@@ -76,9 +77,20 @@ static const struct param directory_params[] = {
 };
 #undef A
 
+static const char not_found[] = "Executor not found";
+
+static bool is_execute(const struct mcp_call *call);
+
+/* Code that could not be run has an output and an exit code too: callers read both. */
 static void respond_error(struct mcp_call *call, const struct error *why)
 {
-	mcp_respond_content(call, NULL, profile_result(false, "message", "%s", why->msg));
+	json_t *object = profile_result(false, "message", "%s", why->msg);
+
+	if (is_execute(call) && strcmp(why->msg, not_found) != 0) {
+		json_set(object, "output", json_str(why->msg));
+		json_set(object, "exit_code", json_int(EXIT_FAILED));
+	}
+	mcp_respond_content(call, NULL, object);
 }
 
 static int find_executor(const struct mcp_call *call, const struct executor_args *a,
@@ -86,8 +98,7 @@ static int find_executor(const struct mcp_call *call, const struct executor_args
 {
 	if (profile_find_sandbox(call, a->executor_id, ret, err) == 0)
 		return 0;
-	return err->kind != ERR_NOT_FOUND ? -1
-	                                  : error_set(err, ERR_NOT_FOUND, "Executor not found");
+	return err->kind != ERR_NOT_FOUND ? -1 : error_set(err, ERR_NOT_FOUND, "%s", not_found);
 }
 
 /* Continues with the tool's work when the executor is awake. */
@@ -113,7 +124,7 @@ static json_t *describe_executor(const struct mcp_call *call, const struct sandb
 	json_set(object, "executor_id", json_str(row->spec.id));
 	json_set(object, "message",
 	         json_format("Executor created; runs end after %s seconds.%s",
-	                     profile_label(row, "timeout"),
+	                     sandbox_label(row, "timeout"),
 	                     profile_image_note(call, a->docker_image, IMAGE, note)));
 	return object;
 }
@@ -149,7 +160,7 @@ static int delete_executor(struct mcp_call *call, const void *args, struct error
 
 static uint32_t timeout_of(const struct profile_work *w)
 {
-	const char *text = profile_label(sandbox_row(w->file.work.sandbox), "timeout");
+	const char *text = sandbox_label(sandbox_row(w->file.work.sandbox), "timeout");
 	long seconds = text != NULL ? strtol(text, NULL, 10) : TIMEOUT_S;
 
 	return seconds > 0 && seconds <= 86400 ? (uint32_t)seconds : TIMEOUT_S;
@@ -290,38 +301,77 @@ static void begin_directory(struct profile_work *w)
 		file_work_make_directory(&w->file, w->file.path, on_directory);
 }
 
+/* The directory relative to /workspace, "" for /workspace itself. A directory elsewhere stays
+ * absolute. The result points into `out`, a copy of the path. */
+static const char *relative_root(char *out)
+{
+	const size_t len = strlen(SPEC_WORKSPACE);
+	char *end = out + strlen(out);
+
+	if (strncmp(out, SPEC_WORKSPACE, len) == 0 && (out[len] == '/' || out[len] == '\0'))
+		out += len + (out[len] == '/');
+	while (strncmp(out, "./", 2) == 0)
+		out += 2;
+	while (end > out + 1 && end[-1] == '/')
+		*--end = '\0';
+	return strcmp(out, ".") == 0 ? "" : out;
+}
+
+static void draw_tree(const struct wire_entry *entries, size_t count, const char *root,
+                      struct buf *out)
+{
+	struct file_tree tree;
+	struct error full;
+
+	(void)!buf_printf(out, &full, "%s/\n", root[0] == '\0' ? "workspace" : root);
+	file_tree_init(&tree, entries, count);
+	for (size_t i = 0; i < count; i++) {
+		char prefix[FILE_TREE_PREFIX_SIZE], shown[1100];
+
+		(void)!buf_printf(out, &full, "%s%s%s\n", file_tree_prefix(&tree, i, prefix),
+		                  utf8_escape(file_tree_name(&entries[i]), shown, sizeof shown),
+		                  entries[i].type == WIRE_FILE_DIRECTORY ? "/" : "");
+	}
+	file_tree_done(&tree);
+}
+
+/* Paths are those that read_file takes, so they are relative to /workspace. */
+static json_t *list_files(const struct wire_entry *entries, size_t count, const char *root)
+{
+	json_t *files = json_list();
+
+	for (size_t i = 0; i < count; i++)
+		if (entries[i].type != WIRE_FILE_DIRECTORY)
+			json_push(files, root[0] == '\0' ? json_str_view(entries[i].path)
+			                                 : json_format("%s/%.*s", root,
+			                                               (int)entries[i].path.len,
+			                                               entries[i].path.ptr));
+	return files;
+}
+
 static void on_tree(struct file_work *file, const struct files_reply *reply)
 {
 	struct profile_work *w = container_of(file, struct profile_work, file);
-	const struct executor_args *a = w->args;
 	struct wire_entry *entries = mem_array(TREE_ENTRIES, sizeof *entries);
-	json_t *object = json_obj(), *files = json_list();
+	const char *root = relative_root(w->path);
 	struct view rest = reply->bytes;
-	struct file_tree tree;
+	json_t *object = json_obj();
 	AUTO_BUF struct buf text;
-	struct error full;
 	size_t count = 0;
 
 	while (count < TREE_ENTRIES && files_next_entry(&rest, &entries[count]))
 		count++;
 	buf_init(&text, TREE_MAX);
-	(void)!buf_printf(&text, &full, "%s/\n", strcmp(a->path, ".") == 0 ? "workspace" : a->path);
-	file_tree_init(&tree, entries, count);
-	for (size_t i = 0; i < count; i++) {
-		const struct view name = file_tree_name(&entries[i]);
-		char prefix[FILE_TREE_PREFIX_SIZE], shown[1100];
-
-		(void)!buf_printf(&text, &full, "%s%s%s\n", file_tree_prefix(&tree, i, prefix),
-		                  utf8_escape(name, shown, sizeof shown),
-		                  entries[i].type == WIRE_FILE_DIRECTORY ? "/" : "");
-		if (entries[i].type != WIRE_FILE_DIRECTORY)
-			json_push(files, json_str_view(entries[i].path));
-	}
-	file_tree_done(&tree);
-	free(entries);
+	draw_tree(entries, count, root, &text);
 	json_set(object, "success", json_true());
 	json_set(object, "tree", json_str_view(view_trim(buf_view(&text))));
-	json_set(object, "files", files);
+	json_set(object, "files", list_files(entries, count, root));
+	if ((reply->done.flags & WIRE_DONE_MORE) != 0)
+		json_set(object, "message",
+		         json_format("Only the first %zu entries are shown: for others pass a "
+		                     "directory as path",
+		                     count));
+	free(entries);
 	profile_answer(w, object);
 }
 
@@ -359,6 +409,11 @@ TOOL(create_directory, start_in_executor, begin_directory, directory_params, MCP
 TOOL(project_structure, start_in_executor, begin_tree, list_params, MCP_SCOPE_FILES, MCP_READ_ONLY,
      "Draw the files below a directory of an executor as a tree, and list them.");
 #undef TOOL
+
+static bool is_execute(const struct mcp_call *call)
+{
+	return mcp_call_record(call) == &record_execute_code.record;
+}
 
 static const struct mcp_tool *const tools[] = {
 	&record_create_executor.record,

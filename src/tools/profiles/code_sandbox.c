@@ -34,7 +34,7 @@ int code_sandbox_find(const struct mcp_call *call, const struct code_sandbox_arg
 
 	(void)utf8_escape(view_of(a->container_id), container, sizeof container);
 	if (profile_find_sandbox(call, a->container_id, ret, err) == 0)
-		mode = profile_label(sandbox_row(*ret), "mode");
+		mode = sandbox_label(sandbox_row(*ret), "mode");
 	else if (err->kind != ERR_NOT_FOUND)
 		return -1;
 	if (mode == NULL) /* a workspace has none, and is no container */
@@ -45,7 +45,7 @@ int code_sandbox_find(const struct mcp_call *call, const struct code_sandbox_arg
 		return 0;
 	(void)utf8_escape(view_of(a->workspace_id), workspace, sizeof workspace);
 	if (profile_find_sandbox(call, a->workspace_id, ret, err) == 0)
-		owner = profile_label(sandbox_row(*ret), "container");
+		owner = sandbox_label(sandbox_row(*ret), "container");
 	else if (err->kind != ERR_NOT_FOUND)
 		return -1;
 	if (owner == NULL || strcmp(owner, a->container_id) != 0)
@@ -68,12 +68,13 @@ int code_sandbox_start(struct mcp_call *call, const struct code_sandbox_args *a,
 		return profile_refuse(call, &err);
 	w = profile_work_start(call, sandbox, begin, a);
 	(void)snprintf(w->base, sizeof w->base, "%s", base);
+	w->file.home = w->base;
 	return 0;
 }
 
 static bool is_persistent(const struct sandbox_row *row)
 {
-	const char *mode = profile_label(row, "mode");
+	const char *mode = sandbox_label(row, "mode");
 
 	return mode != NULL && strcmp(mode, "persistent") == 0;
 }
@@ -105,7 +106,7 @@ static void on_workspace(struct file_work *file, const struct files_reply *reply
 	struct profile_work *w = container_of(file, struct profile_work, file);
 	const struct code_sandbox_args *a = w->args;
 	const struct sandbox_row *row = sandbox_row(file->work.sandbox);
-	const char *container = profile_label(row, "container");
+	const char *container = sandbox_label(row, "container");
 	const struct mcp_call *call = file->work.call;
 	char note[CODE_SANDBOX_TEXT_SIZE], text[CODE_SANDBOX_TEXT_SIZE];
 	json_t *object = json_obj();
@@ -242,7 +243,7 @@ static const struct param clean_params[] = {
 };
 static const struct param stop_params[] = {
 	CODE_SANDBOX_CONTAINER,
-	ARG(A, is_persistent, BOOL, "A persistent container is kept."),
+	ARG(A, is_persistent, BOOL, "A persistent container is kept.", .shows_zero = true),
 	{ 0 },
 };
 #undef A

@@ -24,7 +24,7 @@ enum {
 
 /* --- logs -------------------------------------------------------------------------------- */
 
-/* What the commands of a container have printed, of all its workspaces. */
+/* The output of all commands of a container, in all its workspaces. */
 struct container_log {
 	struct list node; /* the oldest first */
 	char container[SPEC_ID_LEN + 1];
@@ -114,15 +114,27 @@ static int get_container_logs(struct mcp_call *call, const void *args, struct er
 
 static void run_next(struct profile_work *w);
 
-static void answer_commands(struct profile_work *w, bool success)
+/* As in the original, `success` says that the commands could be run. Each result has its own. */
+static void answer_commands(struct profile_work *w)
 {
 	json_t *object = json_obj();
 
-	json_set(object, "success", json_boolean(success));
+	json_set(object, "success", json_true());
 	json_set(object, "results", TAKE_PTR(w->answer));
 	if (w->extra != NULL)
 		json_set(object, "dependencies", TAKE_PTR(w->extra));
 	profile_answer(w, object);
+}
+
+static void add_timeout(struct profile_work *w, struct buf *errors)
+{
+	char seconds[16], text[CODE_SANDBOX_TEXT_SIZE];
+	struct error full;
+
+	(void)snprintf(seconds, sizeof seconds, "%u", w->file.work.context->timeout_s);
+	(void)!buf_printf(
+	        errors, &full, "%s%s", errors->len != 0 ? "\n" : "",
+	        code_sandbox_text(w->file.work.call, TEXT_TIMED_OUT, seconds, NULL, text));
 }
 
 static void on_executed(struct profile_work *w, const struct profile_run *run)
@@ -130,23 +142,23 @@ static void on_executed(struct profile_work *w, const struct profile_run *run)
 	const struct code_sandbox_args *a = w->args;
 	const char *command = a->commands.items[w->index++];
 	const int exit_code = run->timed_out ? EXIT_TIMEOUT : run->exit_code;
-	char seconds[16], text[CODE_SANDBOX_TEXT_SIZE];
 	json_t *result = json_obj();
+	AUTO_BUF struct buf errors;
+	struct error full;
 
 	log_command(a->container_id, command, run);
-	(void)snprintf(seconds, sizeof seconds, "%u", w->file.work.context->timeout_s);
+	buf_init(&errors, run->errors.len + CODE_SANDBOX_TEXT_SIZE);
+	(void)!buf_add(&errors, run->errors, &full);
+	if (run->timed_out)
+		add_timeout(w, &errors);
 	json_set(result, "command", json_str(command));
 	json_set(result, "exit_code", json_int(exit_code));
 	json_set(result, "stdout", json_str_view(run->out));
-	json_set(result, "stderr",
-	         run->timed_out ? json_format("%.*s\n%s", (int)run->errors.len, run->errors.ptr,
-	                                      code_sandbox_text(w->file.work.call, TEXT_TIMED_OUT,
-	                                                        seconds, NULL, text))
-	                        : json_str_view(run->errors));
+	json_set(result, "stderr", json_str_view(buf_view(&errors)));
 	json_set(result, "success", json_boolean(exit_code == 0));
 	json_push(w->answer, result);
 	if (exit_code != 0)
-		answer_commands(w, false);
+		answer_commands(w);
 	else
 		run_next(w);
 }
@@ -231,7 +243,8 @@ static void read_needs(struct view text, struct buf *out)
 static void on_needs(struct profile_work *w, const struct profile_run *run)
 {
 	struct package_request request = { .action = PACKAGE_INSTALL,
-		                           .language = package_languages[0] };
+		                           .language = package_languages[0],
+		                           .argument = "dependencies" };
 	AUTO_BUF struct buf needs;
 	struct error err;
 
@@ -258,7 +271,7 @@ static void run_next(struct profile_work *w)
 	const char *command;
 
 	if (w->index == a->commands.count) {
-		answer_commands(w, true);
+		answer_commands(w);
 		return;
 	}
 	command = a->commands.items[w->index];

@@ -86,24 +86,23 @@ static const char *last_name_of(char *path)
 	return copy_last_name(path);
 }
 
-/* Copies `local` to `inside`, which is below the workspace; NULL: to the workspace itself, under
- * the same name. */
-static int copy_into(struct mcp_call *call, const struct code_sandbox_args *a, const char *local,
-                     const char *inside, json_t *(*answer)(const char *, uint64_t, const char *))
+/* Copies options->host to options->inside, which is below the workspace; NULL: to the workspace
+ * itself, under the same name. */
+static int copy_into(struct mcp_call *call, const struct code_sandbox_args *a,
+                     struct copy_work_options options)
 {
-	AUTO_FREE char *name = mem_dup(local), *target = NULL;
+	AUTO_FREE char *name = mem_dup(options.host), *target = NULL;
 	char base[CODE_SANDBOX_BASE_SIZE];
 	struct sandbox *sandbox;
 	struct error err;
 
 	if (code_sandbox_find(call, a, &sandbox, base, &err) < 0 ||
-	    profile_resolve(base, inside != NULL ? inside : last_name_of(name), &target, &err) <
-	            0 ||
-	    copy_work_start_in(
-	            call, sandbox,
-	            &(struct copy_work_options){
-	                    .host = local, .inside = target, .overwrite = true, .answer = answer },
-	            &err) < 0)
+	    profile_resolve(base, options.inside != NULL ? options.inside : last_name_of(name),
+	                    &target, &err) < 0)
+		return profile_refuse(call, &err);
+	options.inside = target;
+	options.overwrite = true;
+	if (copy_work_start_in(call, sandbox, &options, &err) < 0)
 		return profile_refuse(call, &err);
 	return 0;
 }
@@ -113,7 +112,12 @@ static int copy_file(struct mcp_call *call, const void *args, struct error *err)
 	const struct code_sandbox_args *a = args;
 
 	(void)err;
-	return copy_into(call, a, a->local_src_file, a->dest_path, describe_file);
+	return copy_into(call, a,
+	                 (struct copy_work_options){ .host = a->local_src_file,
+	                                             .host_argument = "local_src_file",
+	                                             .inside = a->dest_path,
+	                                             .inside_argument = "dest_path",
+	                                             .answer = describe_file });
 }
 
 static int copy_project(struct mcp_call *call, const void *args, struct error *err)
@@ -121,7 +125,13 @@ static int copy_project(struct mcp_call *call, const void *args, struct error *e
 	const struct code_sandbox_args *a = args;
 
 	(void)err;
-	return copy_into(call, a, a->local_src_dir, a->dest_dir, describe_project);
+	return copy_into(call, a,
+	                 (struct copy_work_options){ .host = a->local_src_dir,
+	                                             .host_argument = "local_src_dir",
+	                                             .inside = a->dest_dir,
+	                                             .inside_argument = "dest_dir",
+	                                             .only_directory = true,
+	                                             .answer = describe_project });
 }
 
 static int copy_out(struct mcp_call *call, const void *args, struct error *err)
@@ -140,7 +150,9 @@ static int copy_out(struct mcp_call *call, const void *args, struct error *err)
 	                                                    .host = a->local_dest_path != NULL
 	                                                                    ? a->local_dest_path
 	                                                                    : last_name_of(name),
+	                                                    .host_argument = "local_dest_path",
 	                                                    .inside = source,
+	                                                    .inside_argument = "container_src_path",
 	                                                    .overwrite = true,
 	                                                    .answer = describe_local },
 	                       err) < 0)

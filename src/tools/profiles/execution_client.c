@@ -16,7 +16,12 @@
 #include "tools/support/end_work.h"
 #include "tools/support/params.h"
 
-enum { SHOWN = 160, TIMEOUT_MAX_S = 86400, CLEANUP_MAX = 1000 };
+enum {
+	SHOWN = 160,
+	TIMEOUT_MAX_S = 86400,
+	CLEANUP_MAX = 1000,
+	ALL_LINES = -1, /* below the parameter's minimum, so the schema has no default */
+};
 
 #define PROFILE_LABEL "profile=execution-client"
 
@@ -37,9 +42,10 @@ static const struct param bash_params[] = {
 };
 static const struct param read_params[] = {
 	PROFILE_PATH(A, file_path, "Absolute.", .required = true),
-	ARG(A, offset, INT, "The first line to read, from 0.", .max = INT64_MAX - 1),
+	ARG(A, offset, INT, "The first line to read, from 0.", .max = INT64_MAX - 1,
+	    .shows_zero = true),
 	ARG(A, line_count, INT, "How many lines; without it all.", .max = INT64_MAX - 1,
-	    .fallback.integer = INT64_MAX),
+	    .fallback.integer = ALL_LINES),
 	USER_ID,
 	{ 0 },
 };
@@ -131,6 +137,24 @@ static int start_for_user(struct mcp_call *call, const void *args, struct error 
 
 /* --- commands ---------------------------------------------------------------------------- */
 
+static bool is_execute(const struct mcp_call *call);
+
+/* A command that could not be run is answered like one that failed, as in the original. */
+static void respond_error(struct mcp_call *call, const struct error *why)
+{
+	json_t *object;
+
+	if (!is_execute(call)) {
+		mcp_respond_tool_error(call, why);
+		return;
+	}
+	object = json_obj();
+	json_set(object, "exit_code", json_int(-1));
+	json_set(object, "stdout", json_str(""));
+	json_set(object, "stderr", json_format("Error: %s", why->msg));
+	mcp_respond_content(call, NULL, object);
+}
+
 static void on_executed(struct profile_work *w, const struct profile_run *run)
 {
 	const struct execution_args *a = w->args;
@@ -169,7 +193,9 @@ static void begin_read(struct profile_work *w)
 	if (a->line_count == 0)
 		profile_answer_text(w, view_of(""));
 	else
-		profile_read_lines(w, (uint64_t)a->offset + 1, (uint64_t)a->line_count, on_read);
+		profile_read_lines(w, (uint64_t)a->offset + 1,
+		                   a->line_count == ALL_LINES ? INT64_MAX : (uint64_t)a->line_count,
+		                   on_read);
 }
 
 static void on_written(struct file_work *file, const struct files_reply *reply)
@@ -401,6 +427,11 @@ TOOL(cleanup_all, cleanup_all, NULL, NULL, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
      "Remove the sandboxes of all your users.");
 #undef TOOL
 
+static bool is_execute(const struct mcp_call *call)
+{
+	return mcp_call_record(call) == &record_execute_bash.record;
+}
+
 static const struct mcp_tool *const tools[] = {
 	&record_execute_bash.record,   &record_read_file.record,
 	&record_write_file.record,     &record_read_docstring.record,
@@ -429,4 +460,5 @@ const struct profile profile_execution_client = {
 	.prompts = prompts,
 	.has_side_paths = true,
 	.settings = settings,
+	.respond_error = respond_error,
 };

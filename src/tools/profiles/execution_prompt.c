@@ -33,10 +33,12 @@ static void add_skills(const struct skills *skills, struct buf *text)
 	(void)!buf_printf(text, &full,
 	                  "\n## Skills\nEach skill says how to do something well. Read its file "
 	                  "before you begin such a task.\n");
-	for (size_t i = 0; i < skills_count(skills); i++)
-		(void)!buf_printf(text, &full, "- %s: %s (/skills/%s/%s)\n", skills_name(skills, i),
-		                  skills_description(skills, i), skills_name(skills, i),
-		                  skills_file(skills, i));
+	for (size_t i = 0; i < skills_count(skills); i++) {
+		const struct skill_info skill = skills_info(skills, i);
+
+		(void)!buf_printf(text, &full, "- %s: %s (/skills/%s/%s)\n", skill.name,
+		                  skill.description, skill.id, skill.file);
+	}
 }
 
 static void add_functions(const struct module_reply *reply, struct buf *text)

@@ -113,8 +113,6 @@ MUST_CHECK int profile_find_owned(const struct tools_context *context, const cha
 MUST_CHECK int profile_get_sandbox(const struct mcp_call *call,
                                    const struct sandbox_options *options, struct sandbox **ret,
                                    struct error *err);
-/* The value of a label, or NULL. */
-const char *profile_label(const struct sandbox_row *row, const char *name);
 /* Sets the image of a new sandbox. If the caller has named none, so that `image` is the profile's
  * `usual` one, an image that the operator has chosen (--image) is used. An engine without images is
  * no error: see profile_image_note(). */

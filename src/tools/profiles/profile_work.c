@@ -324,7 +324,7 @@ int profile_find_owned(const struct tools_context *context, const char *owner, c
 	if (tools_check_manager(context, err) < 0 ||
 	    sandbox_find(context->manager, owner, id, &found, err) < 0)
 		return -1;
-	profile = profile_label(sandbox_row(found), "profile");
+	profile = sandbox_label(sandbox_row(found), SANDBOX_PROFILE_LABEL);
 	if (profile == NULL || strcmp(profile, context->profile) != 0)
 		return error_set(err, ERR_NOT_FOUND, "the sandbox is not of this profile");
 	*ret = found;
@@ -347,16 +347,6 @@ int profile_get_sandbox(const struct mcp_call *call, const struct sandbox_option
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
 	return sandbox_create(context->manager, options, ret, err);
-}
-
-const char *profile_label(const struct sandbox_row *row, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *label = row->labels; *label != '\0'; label += strlen(label) + 1)
-		if (strncmp(label, name, len) == 0 && label[len] == '=')
-			return label + len + 1;
-	return NULL;
 }
 
 enum profile_image profile_image_of(const struct mcp_call *call, const char *image,

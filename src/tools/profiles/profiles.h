@@ -14,7 +14,7 @@ struct error;
 struct mcp_call;
 struct tools_context;
 
-/* What an option of the server is if neither the operator nor the configuration sets it: the value
+/* The value of an option of the server if neither the operator nor the configuration sets it: that
  * of an environment variable that the profile's users know, else `value`, else the usual
  * default. */
 struct profile_setting {

@@ -12,7 +12,13 @@
 #include "tools/support/end_work.h"
 #include "tools/support/params.h"
 
-enum { TIMEOUT_S = 60, TIMEOUT_MAX_S = 300, SETUP_MS = 60000 };
+enum {
+	TIMEOUT_S = 60,
+	TIMEOUT_MIN_S = 1,
+	TIMEOUT_MAX_S = 300,
+	TIMEOUT_ANY = 1000000000,
+	SETUP_MS = 60000,
+};
 
 #define ENVIRONMENT SPEC_HOME "/venv"
 #define PYTHON      ENVIRONMENT "/bin/python"
@@ -35,7 +41,8 @@ struct python_args {
 
 static const struct param execute_params[] = {
 	PROFILE_TEXT(struct python_args, code, "", .required = true),
-	ARG(struct python_args, timeout, NUMBER, "Seconds, at most 300.", .max = TIMEOUT_MAX_S,
+	/* As in the original, a number beyond the bounds stands for the nearest bound. */
+	ARG(struct python_args, timeout, NUMBER, "Seconds, at most 300.", .max = TIMEOUT_ANY,
 	    .fallback.number = TIMEOUT_S),
 	{ 0 },
 };
@@ -43,16 +50,25 @@ static const struct param execute_params[] = {
 static const struct param install_params[] = {
 	ARG_REQUIRED(struct python_args, package_name, STRING,
 	             "One or several, with spaces between: \"pandas requests>=2.28\".", .min = 1,
-	             .max = 8000),
+	             .max = 8000, .also = PARAM_ALSO("package_names")),
 	{ 0 },
 };
 
+static bool is_execute(const struct mcp_call *call);
+
+/* Code that could not be run has the members of a run too: callers read them. */
 static void respond_error(struct mcp_call *call, const struct error *why)
 {
 	json_t *object = json_obj();
 
 	json_set(object, "status", json_str("error"));
 	json_set(object, "error", json_str(why->msg));
+	if (is_execute(call)) {
+		json_set(object, "stdout", json_str(""));
+		json_set(object, "stderr", json_str(why->msg));
+		json_set(object, "exit_code", json_int(-1));
+		json_set(object, "duration", json_num(0));
+	}
 	mcp_respond_content(call, NULL, object);
 }
 
@@ -131,6 +147,13 @@ static void run_text(struct profile_work *w, const char *text, profile_ran_fn *r
 
 /* --- code -------------------------------------------------------------------------------- */
 
+static double timeout_of(const struct python_args *a)
+{
+	return a->timeout < TIMEOUT_MIN_S   ? TIMEOUT_MIN_S
+	       : a->timeout > TIMEOUT_MAX_S ? TIMEOUT_MAX_S
+	                                    : a->timeout;
+}
+
 static void on_executed(struct profile_work *w, const struct profile_run *run)
 {
 	const struct python_args *a = w->args;
@@ -146,7 +169,7 @@ static void on_executed(struct profile_work *w, const struct profile_run *run)
 	json_set(object, "duration", json_num((double)run->elapsed_ms / 1000));
 	if (run->timed_out)
 		json_set(object, "error",
-		         json_format("Execution timed out after %.10g seconds", a->timeout));
+		         json_format("Execution timed out after %.10g seconds", timeout_of(a)));
 	profile_answer(w, object);
 }
 
@@ -164,7 +187,7 @@ static void begin_execute(struct profile_work *w)
 	                    .files = &(struct process_file){ path, a->code },
 	                    .file_count = 1,
 	                    .env = (const char *const[]){ "PYTHONPATH=" SPEC_WORKSPACE, NULL },
-	                    .deadline_ms = (uint32_t)(a->timeout * 1000) + 1 },
+	                    .deadline_ms = (uint32_t)(timeout_of(a) * 1000) + 1 },
 	            on_executed);
 }
 
@@ -232,7 +255,8 @@ static void begin_install(struct profile_work *w)
 {
 	const struct python_args *a = w->args;
 	struct package_request request = { .action = PACKAGE_INSTALL,
-		                           .language = package_languages[0] };
+		                           .language = package_languages[0],
+		                           .argument = "package_name" };
 	struct error err;
 
 	if (profile_split(w, a->package_name, &request.packages, &err) < 0 ||
@@ -297,6 +321,11 @@ TOOL(reset_sandbox, reset_sandbox, NULL, NULL, MCP_DESTRUCTIVE,
 TOOL(get_sandbox_info, start_in_environment, begin_info, NULL, MCP_READ_ONLY,
      "Python's version, the paths of the interpreter and of the virtual environment.");
 #undef TOOL
+
+static bool is_execute(const struct mcp_call *call)
+{
+	return mcp_call_record(call) == &record_execute_python.record;
+}
 
 static const struct mcp_tool *const tools[] = {
 	&record_execute_python.record,          &record_install_package.record,

@@ -109,7 +109,8 @@ static void handle_no_python(struct profile_work *w, struct view why)
 		return;
 	}
 	(void)error_set(&err, ERR_UNSUPPORTED,
-	                "the sandbox was created, but has no Python: %s. Other languages can be "
+	                "the sandbox was created, but its image has no Python (%s), and a sandbox "
+	                "has neither root nor the network to install it. Other languages can be "
 	                "run; for Python call initialize_sandbox with an image that has it, such "
 	                "as python:3-slim",
 	                utf8_escape(why, shown, sizeof shown));
@@ -131,8 +132,9 @@ static void on_checked(struct profile_work *w, const struct profile_run *run)
 	(void)profile_image_note(call, a->image, IMAGE, note);
 	if (note[0] == '\0' && substitute != NULL && strcmp(row->spec.image, substitute) == 0)
 		(void)snprintf(note, sizeof note,
-		               " The image '%.100s' has no Python: programs come from '%s', the "
-		               "same system with Python.",
+		               " The image '%.100s' has no Python, and a sandbox has neither root "
+		               "nor the network to install it: programs come from '%s', which is "
+		               "the same system with Python.",
 		               a->image, substitute);
 	(void)snprintf(text, sizeof text, "Sandbox %s is ready (%s).%s", row->spec.id,
 	               utf8_escape(view_trim(run->out), shown, sizeof shown), note);

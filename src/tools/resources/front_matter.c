@@ -77,6 +77,28 @@ static void read_value(struct view value, struct view *rest, char *out, size_t s
 	(void)utf8_escape(buf_view(&buf), out, size);
 }
 
+/* Reads the value of a known key; of a key that comes twice, the first value holds. */
+static void read_line(struct view line, struct view *rest, struct front_matter *ret)
+{
+	const struct {
+		const char *key;
+		char *out;
+		size_t size;
+	} keys[] = {
+		{ "name:", ret->name, sizeof ret->name },
+		{ "description:", ret->description, sizeof ret->description },
+		{ "version:", ret->version, sizeof ret->version },
+		{ "dependencies:", ret->dependencies, sizeof ret->dependencies },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (view_starts(line, keys[i].key) && keys[i].out[0] == '\0') {
+			read_value(skip_bytes(line, strlen(keys[i].key)), rest, keys[i].out,
+			           keys[i].size);
+			return;
+		}
+}
+
 void front_matter_read(struct view text, struct front_matter *ret)
 {
 	struct view rest = text, line;
@@ -91,11 +113,7 @@ void front_matter_read(struct view text, struct front_matter *ret)
 			ret->body = (size_t)(rest.ptr - text.ptr);
 			return;
 		}
-		if (view_starts(line, "name:") && ret->name[0] == '\0')
-			read_value(skip_bytes(line, 5), &rest, ret->name, sizeof ret->name);
-		else if (view_starts(line, "description:") && ret->description[0] == '\0')
-			read_value(skip_bytes(line, 12), &rest, ret->description,
-			           sizeof ret->description);
+		read_line(line, &rest, ret);
 	}
 	/* Without a closing "---" the text is no front matter. */
 	*ret = (struct front_matter){ 0 };

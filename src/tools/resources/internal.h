@@ -17,7 +17,8 @@ struct skills;
 struct front_matter {
 	char name[65];          /* one printable line, or "" */
 	char description[1025]; /* one printable line, or ""; a longer one ends in "..." */
-	size_t body;            /* offset of the text behind the front matter */
+	char version[33], dependencies[257]; /* likewise */
+	size_t body;                         /* offset of the text behind the front matter */
 };
 
 /* Understands the YAML that skills use: `key: value` with plain or quoted text, and blocks of lines
@@ -29,7 +30,7 @@ void front_matter_read(struct view text, struct front_matter *ret);
 struct skill {
 	char name[65];    /* of its directory */
 	const char *file; /* "SKILL.md" or "Skill.md" */
-	char *uri, *title, *help, *prompt_name;
+	char *uri, *title, *help, *prompt_name, *version, *dependencies;
 	struct mcp_prompt prompt;
 	struct mcp_resource resource;
 };

@@ -29,7 +29,13 @@ DEFINE_CLEANUP(skills)
 const struct mcp_prompt *const *skills_prompts(const struct skills *skills);
 const struct mcp_resource *const *skills_resources(const struct skills *skills);
 size_t skills_count(const struct skills *skills);
-/* Of skill `i`: the name of its directory, its description, and its file: "SKILL.md". */
-const char *skills_name(const struct skills *skills, size_t i);
-const char *skills_description(const struct skills *skills, size_t i);
-const char *skills_file(const struct skills *skills, size_t i);
+
+/* A skill in words; the texts live as long as the skills. */
+struct skill_info {
+	const char *id;                                          /* the name of its directory */
+	const char *name, *description, *version, *dependencies; /* of its front matter */
+	const char *file;                                        /* "SKILL.md" or "Skill.md" */
+};
+struct skill_info skills_info(const struct skills *skills, size_t i);
+/* The text of a skill's file behind its front matter. */
+struct view skills_body(struct view text);

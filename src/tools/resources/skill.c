@@ -226,6 +226,8 @@ void skill_init(struct skill *skill, const char *name, const char *file,
 	skill->title = mem_dup(front->name[0] != '\0' ? front->name : name);
 	skill->help = front->description[0] != '\0' ? mem_dup(front->description)
 	                                            : mem_format("The skill %s.", name);
+	skill->version = mem_dup(front->version[0] != '\0' ? front->version : "1.0.0");
+	skill->dependencies = mem_dup(front->dependencies);
 	skill->prompt = (struct mcp_prompt){ .name = skill->prompt_name,
 		                             .title = skill->title,
 		                             .help = skill->help,
@@ -246,4 +248,6 @@ void skill_done(struct skill *skill)
 	free(skill->title);
 	free(skill->help);
 	free(skill->prompt_name);
+	free(skill->version);
+	free(skill->dependencies);
 }

@@ -143,17 +143,22 @@ const struct skill *skills_at(const struct skills *skills, size_t i)
 	return &skills->items[i];
 }
 
-const char *skills_name(const struct skills *skills, size_t i)
+struct skill_info skills_info(const struct skills *skills, size_t i)
 {
-	return skills->items[i].name;
+	const struct skill *skill = &skills->items[i];
+
+	return (struct skill_info){ .id = skill->name,
+		                    .name = skill->title,
+		                    .description = skill->help,
+		                    .version = skill->version,
+		                    .dependencies = skill->dependencies,
+		                    .file = skill->file };
 }
 
-const char *skills_description(const struct skills *skills, size_t i)
+struct view skills_body(struct view text)
 {
-	return skills->items[i].help;
-}
+	struct front_matter front;
 
-const char *skills_file(const struct skills *skills, size_t i)
-{
-	return skills->items[i].file;
+	front_matter_read(text, &front);
+	return view_trim((struct view){ text.ptr + front.body, text.len - front.body });
 }

@@ -56,9 +56,9 @@ static int check_end(struct module_help *help, struct error *err)
 	if (state.phase == PROCESS_FAILED && state.why->kind == ERR_NOT_FOUND)
 		return error_set(err, ERR_UNSUPPORTED,
 		                 "there is no Python in the sandbox, which reads the modules: "
-		                 "install python3 on this machine, or look at the files in %s with "
-		                 "read_file",
-		                 help->directory);
+		                 "the operator can install python3 %s; read_file shows the files "
+		                 "in %s",
+		                 help->programs_place, help->directory);
 	if (state.phase == PROCESS_FAILED) {
 		*err = *state.why;
 		return -1;
@@ -127,6 +127,7 @@ int module_help_start(struct module_help *help, const struct work *work,
 
 	help->fn = fn;
 	help->ctx = ctx;
+	help->programs_place = work->context->programs_place;
 	(void)snprintf(help->directory, sizeof help->directory, "%s", query->directory);
 	/* The capture keeps max_output / 2 bytes of the beginning and as many of the end (see
 	 * process_limits() in server/runtime/runtime.c). The program must print less than both

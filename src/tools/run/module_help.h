@@ -52,6 +52,7 @@ struct module_help {
 	struct arena arena;
 	struct module_reply reply;
 	char directory[128];
+	const char *programs_place; /* of tools_context */
 	module_help_fn *fn;
 	void *ctx;
 };

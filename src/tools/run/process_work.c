@@ -1,5 +1,7 @@
 #include "tools/run/process_work.h"
 
+#include <stdio.h>
+
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -9,6 +11,8 @@
 #include "tools/files/changed_files.h"
 #include "tools/files/file_work.h"
 #include "tools/packages/auto_install.h"
+#include "tools/packages/project_files.h"
+#include "tools/packages/project_install.h"
 #include "tools/run/answer/pictures.h"
 #include "tools/run/answer/run_result.h"
 #include "tools/run/save_output.h"
@@ -30,7 +34,9 @@ struct process_work {
 	bool is_fitted;
 	struct save_output saved;
 	struct changed_files changed;
-	struct auto_install packages;
+	struct project_install project;                                /* before the start */
+	struct auto_install packages;                                  /* after the end */
+	char remark[PROJECT_REMARK_MAX + AUTO_INSTALL_REMARK_MAX + 4]; /* of both */
 	uint64_t mark; /* of changed_files_mark(), before the start */
 };
 
@@ -51,16 +57,30 @@ static uint64_t find_answer_time(const struct process_work *run)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
+/* Describes the installations before and after the run in one line. The remark about a project
+ * whose packages could not be installed covers the failure of a single one of them. */
+static const char *describe_packages(struct process_work *run)
+{
+	const char *before = run->project.remark, *after = run->packages.remark;
+
+	if (run->project.has_failed && !run->packages.is_installed)
+		after = "";
+	(void)snprintf(run->remark, sizeof run->remark, "%s%s%s", before,
+	               before[0] != '\0' && after[0] != '\0' ? "; " : "", after);
+	return run->remark[0] != '\0' ? run->remark : NULL;
+}
+
 static struct run_result make_result(struct process_work *run, struct process_state *state)
 {
 	struct run_result result = { .state = state,
 		                     .session = run->options.process.session,
 		                     .timeout_ms = run->options.process.deadline_ms,
+		                     .programs_place = run->work.context->programs_place,
 		                     .max = run->work.context->max_output };
 
 	process_state(run->process, state);
-	if (run->packages.remark[0] != '\0')
-		result.remark = run->packages.remark;
+	result.remark = describe_packages(run);
+	result.knows_packages = result.remark != NULL;
 	run_result_streams(&result, run->process);
 	if (!run->is_fitted)
 		run_result_fit(&result, &run->fit);
@@ -81,6 +101,7 @@ static void answer_call(struct process_work *run)
 	if (run->pictures.blocks != NULL)
 		result.unshown = run->pictures.unshown;
 	if (!process_is_over(run->process) || run->options.is_background) {
+		project_files_expire(sandbox_row(run->work.sandbox)->spec.id);
 		result.process = process_id(run->process);
 		result.next = result.out_bytes + result.error_bytes;
 		if (wait_process_has_ended_all() && !process_is_over(run->process))
@@ -124,6 +145,8 @@ static void on_changed(void *ctx)
 	struct process_work *run = ctx;
 
 	file_report_changed_files(run->work.context, sandbox_row(run->work.sandbox), &run->changed);
+	if (run->changed.has_more)
+		project_files_expire(sandbox_row(run->work.sandbox)->spec.id);
 	if (run->options.takes_pictures && pictures_has_any(run->process))
 		pictures_start(&run->pictures, run->work.sandbox, run->process,
 		               run->work.context->picture_bytes, save_long_output, run);
@@ -233,21 +256,44 @@ static void start_wait(struct process_work *run)
 	wait_process_start(&run->wait, run->process, &wait);
 }
 
-static int start_process(struct work *work, struct error *err)
+static int start_process(struct process_work *run, struct error *err)
 {
-	struct process_work *run = process_work_of(work);
 	struct process_options *options = &run->options.process;
 
 	options->detached = run->options.is_background;
 	/* The interpreter of a session reads the whole stdin of a cell from the RUN message. */
 	options->keep_input = options->detached && options->session == NULL;
-	if (sandbox_channel(work->sandbox) == NULL)
+	if (sandbox_channel(run->work.sandbox) == NULL)
 		return work_sandbox_gone(err);
 	run->mark = changed_files_mark();
-	if (process_start(work->sandbox, options, &run->process, err) < 0)
+	if (process_start(run->work.sandbox, options, &run->process, err) < 0)
 		return -1;
 	start_wait(run);
 	return 0;
+}
+
+static void on_project(void *ctx, const struct error *why)
+{
+	struct process_work *run = ctx;
+	struct error err;
+
+	if (why != NULL)
+		work_fail(&run->work, why);
+	else if (start_process(run, &err) < 0)
+		work_fail(&run->work, &err);
+}
+
+static int begin_run(struct work *work, struct error *err)
+{
+	struct process_work *run = process_work_of(work);
+	uint64_t until = mcp_call_is_task(work->call)
+	                         ? UINT64_MAX
+	                         : run->began_ms + work->context->answer_within_ms;
+
+	if (project_install_start(&run->project, work, &run->options.process, until, on_project,
+	                          run))
+		return 0;
+	return start_process(run, err);
 }
 
 /* A cell is interrupted and waited for, because its session continues. Any other process is killed
@@ -256,7 +302,9 @@ static void cancel_process(struct work *work)
 {
 	struct process_work *run = process_work_of(work);
 
-	if (run->options.process.session != NULL && !process_is_over(run->process)) {
+	project_files_expire(sandbox_row(work->sandbox)->spec.id);
+	if (run->options.process.session != NULL && run->process != NULL &&
+	    !process_is_over(run->process)) {
 		process_stop(run->process);
 		wait_process_set_endless(&run->wait);
 		return;
@@ -269,6 +317,7 @@ static void free_process_work(struct work *work)
 	struct process_work *run = process_work_of(work);
 
 	wait_process_stop(&run->wait);
+	project_install_done(&run->project);
 	auto_install_done(&run->packages);
 	pictures_done(&run->pictures);
 	save_output_done(&run->saved);
@@ -279,7 +328,7 @@ static void free_process_work(struct work *work)
 }
 
 static const struct work_callbacks process_work_callbacks = {
-	.start = start_process,
+	.start = begin_run,
 	.cancel = cancel_process,
 	.done = free_process_work,
 };

@@ -1,8 +1,9 @@
 /* process_work.h - work that runs a process and answers with its result: run_code and run_command.
  *
- *   process_work_start -> (the sandbox is awake) process_start -> wait_process -> [a module was
- *   missing: auto_install, and once more from process_start] -> changed files are listed, pictures
- *   are read and long output is saved -> the call is answered
+ *   process_work_start -> (the sandbox is awake) [the project lists packages: project_install] ->
+ *   process_start -> wait_process -> [a module was missing: auto_install, and once more from
+ *   process_start] -> changed files are listed, pictures are read and long output is saved -> the
+ *   call is answered
  *
  * The process belongs to the work until the answer. If the process still runs then, it is detached,
  * and the answer has its id. */

@@ -1,14 +1,17 @@
 #include "tools/support/sandbox_json.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "sandbox/registry/registry.h"
 
-enum { TIME_SIZE = 32, LABEL_SHOWN = 40 };
+enum { TIME_SIZE = 32, LABELS_SHOWN = 240 };
 
 static const char *const state_names[SANDBOX_STATE_COUNT] = {
 	[SANDBOX_CREATING] = "creating",
@@ -89,15 +92,29 @@ json_t *sandbox_limits_json(const struct spec_limits *limits)
 	return all;
 }
 
+/* Writes "  task=42  who=me", or as many labels as fit and how many more there are. */
+static void format_labels(const char *labels, char *out, size_t size)
+{
+	struct buf text = buf_fixed(out, size - sizeof "  (and 999 more)");
+	char one[LABELS_SHOWN];
+	struct error full;
+	size_t left_out = 0;
+
+	out[0] = '\0';
+	for (const char *at = labels; *at != '\0'; at += strlen(at) + 1)
+		if (left_out != 0 ||
+		    buf_printf(&text, &full, "  %s", utf8_escape(view_of(at), one, sizeof one)) < 0)
+			left_out++;
+	if (left_out != 0)
+		(void)snprintf(out + text.len, size - text.len, "  (and %zu more)", left_out);
+}
+
 char *sandbox_line(const struct sandbox_row *row)
 {
-	char when[TIME_SIZE], first[LABEL_SHOWN] = "";
-	bool has_labels = row->labels[0] != '\0';
+	char when[TIME_SIZE], labels[LABELS_SHOWN];
 
-	if (has_labels)
-		(void)utf8_escape(view_of(row->labels), first, sizeof first);
-	return mem_format("%s%s%s  %s, last used %s%s%s%s", row->spec.id,
+	format_labels(row->labels, labels, sizeof labels);
+	return mem_format("%s%s%s  %s, last used %s%s", row->spec.id,
 	                  row->name[0] != '\0' ? "  " : "", row->name, state_names[row->state],
-	                  format_time(row->used_s, when), has_labels ? "  " : "", first,
-	                  has_labels && row->labels[strlen(row->labels) + 1] != '\0' ? " ..." : "");
+	                  format_time(row->used_s, when), labels);
 }

@@ -27,5 +27,6 @@ extern const struct param sandbox_limit_fields[];
 
 json_t *sandbox_json(const struct sandbox_row *row);
 json_t *sandbox_limits_json(const struct spec_limits *limits);
-/* "sb_1a2b  work  ready, last used 2026-01-02T03:04:05Z"; the caller frees. */
+/* "sb_1a2b  work  ready, last used 2026-01-02T03:04:05Z  task=42", at most 460 bytes; the caller
+ * frees. */
 char *sandbox_line(const struct sandbox_row *row);

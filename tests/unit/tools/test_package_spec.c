@@ -84,9 +84,9 @@ static void refusal_says_what_to_give_instead(void **state)
 
 	buf_init(&out, 1000);
 	CHECK_ERROR(package_spec_python(VIEW("-r x"), &out, &err), err, ERR_INVALID,
-	            "packages: '-r x': options of the installer cannot be given");
+	            "'-r x': options of the installer cannot be given");
 	CHECK_ERROR(package_spec_python(VIEW("x @ https://y"), &out, &err), err, ERR_INVALID,
-	            "packages: 'x @ https://y': a URL cannot be installed: give a name and a "
+	            "'x @ https://y': a URL cannot be installed: give a name and a "
 	            "version");
 	assert_int_equal(package_spec_python(VIEW("a\0b"), &out, &err), -1);
 }

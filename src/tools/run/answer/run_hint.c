@@ -1,6 +1,6 @@
 #include "tools/run/answer/run_hint.h"
 
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/attr.h"
@@ -9,10 +9,10 @@
 #include "sandbox/process/process.h"
 #include "tools/run/answer/run_result.h"
 
-enum { MESSAGES_MAX = 16 };
+enum { MESSAGES_MAX = 16, HINT_NETWORK = 0, HINT_PACKAGES = 2 };
 
 static const struct hint {
-	const char *text;
+	const char *text; /* "PLACE": where the operator can install programs for sandboxes */
 	const char *messages[MESSAGES_MAX];
 } hints[] = {
 	/* Messages of the C library, of curl, git, Node, Go, Java, Rust and Ruby, for a name that
@@ -27,12 +27,13 @@ static const struct hint {
 	    "ENOTFOUND", "ENETUNREACH", "no such host", "UnknownHostException",
 	    "Temporary failure resolving", "module lookup disabled", "(from versions: none)" } },
 	{ "packages of the system cannot be installed in a sandbox, whose programs are not root: "
-	  "the operator can install them on this machine, or in the image of the docker engine; "
-	  "install_packages installs those of Python and JavaScript",
+	  "the operator can install them PLACE; install_packages installs those of Python and "
+	  "JavaScript",
 	  { "are you root?", "requires superuser privilege", "be run with superuser privileges",
 	    "Unable to lock database: Permission denied", "/var/lib/dpkg/lock" } },
-	{ "packages that are missing can be installed with install_packages",
-	  { "No module named '", "Cannot find package '", "Error: Cannot find module '@" } },
+	[HINT_PACKAGES] = { "packages that are missing can be installed with install_packages",
+	                    { "No module named '", "Cannot find package '",
+	                      "Error: Cannot find module '@" } },
 	{ "debuggers and LeakSanitizer need ptrace, which belljar allows if it is started with "
 	  "--calls debug",
 	  { "PTRACE_TRACEME", "PTRACE_SEIZE", "PTRACE_ATTACH", "ptrace: Operation not permitted",
@@ -64,8 +65,9 @@ static bool is_silent_failure(const struct process_state *state, const struct ru
 	return false;
 }
 
-const char *run_hint(const struct process_state *state, const struct run_fit *fit)
+static const char *find_hint(const struct run_result *result, const struct run_fit *fit)
 {
+	const struct process_state *state = result->state;
 	const char *error = state->error_message != NULL ? state->error_message : "";
 
 	if (state->phase != PROCESS_ENDED)
@@ -73,11 +75,29 @@ const char *run_hint(const struct process_state *state, const struct run_fit *fi
 	/* For "!pip install" in a cell, and for a command whose failure a script passes over, only
 	 * stderr counts, and only messages about the network. */
 	if (state->end.code == 0 && state->end.signal == 0 && state->error_name == NULL)
-		return has_message(&hints[0], buf_view(&fit->errors)) ? hints[0].text : NULL;
+		return has_message(&hints[HINT_NETWORK], buf_view(&fit->errors))
+		               ? hints[HINT_NETWORK].text
+		               : NULL;
 	for (size_t i = 0; i < ARRAY_LEN(hints); i++)
 		if (has_message(&hints[i], buf_view(&fit->errors)) ||
 		    has_message(&hints[i], buf_view(&fit->out)) ||
 		    has_message(&hints[i], view_of(error)))
 			return hints[i].text;
-	return is_silent_failure(state, fit) ? hints[0].text : NULL;
+	return is_silent_failure(state, fit) ? hints[HINT_NETWORK].text : NULL;
+}
+
+bool run_hint(const struct run_result *result, const struct run_fit *fit, char out[RUN_HINT_SIZE])
+{
+	const char *text = find_hint(result, fit), *place;
+
+	/* The remark tells more about a package than that it can be installed. */
+	if (text == NULL || (result->knows_packages && text == hints[HINT_PACKAGES].text))
+		return false;
+	place = strstr(text, "PLACE");
+	if (place == NULL)
+		(void)snprintf(out, RUN_HINT_SIZE, "%s", text);
+	else
+		(void)snprintf(out, RUN_HINT_SIZE, "%.*s%s%s", (int)(place - text), text,
+		               result->programs_place, place + strlen("PLACE"));
+	return true;
 }

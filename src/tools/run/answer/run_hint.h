@@ -3,8 +3,12 @@
  * answer then has one line too many. */
 #pragma once
 
-struct process_state;
-struct run_fit;
+#include <stdbool.h>
 
-/* The advice for the caller of a run that failed, or NULL. */
-const char *run_hint(const struct process_state *state, const struct run_fit *fit);
+struct run_fit;
+struct run_result;
+
+enum { RUN_HINT_SIZE = 400 };
+
+/* Writes the advice for the caller of a run that failed. False: there is none. */
+bool run_hint(const struct run_result *result, const struct run_fit *fit, char out[RUN_HINT_SIZE]);

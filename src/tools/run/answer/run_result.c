@@ -412,7 +412,7 @@ static void set_file(struct answer *a, const struct process_stream *stream, uint
 static void add_end(struct answer *a)
 {
 	const struct process_state *state = a->r->state;
-	const char *hint = run_hint(state, a->fit);
+	char hint[RUN_HINT_SIZE];
 
 	if (state->phase == PROCESS_ENDED) {
 		add_exit(a);
@@ -424,7 +424,7 @@ static void add_end(struct answer *a)
 	add_left_out(a, &a->r->errors, "stderr", a->r->error_bytes, a->fit->errors_missing);
 	add_changed(a);
 	add_session(a);
-	if (hint != NULL) {
+	if (run_hint(a->r, a->fit, hint)) {
 		add_status(a, "%s", hint);
 		add_note(a, hint);
 	}

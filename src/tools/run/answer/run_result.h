@@ -33,8 +33,10 @@ struct run_result {
 	const char *session; /* NULL: not a cell */
 	const char *sandbox; /* id, if the caller has named one; or NULL */
 	const char *remark;  /* one more status line; or NULL */
-	uint32_t timeout_ms; /* 0: unknown or none */
-	size_t max;          /* bytes of text */
+	bool knows_packages; /* the remark is about packages that were installed or missing */
+	const char *programs_place;          /* of tools_context */
+	uint32_t timeout_ms;                 /* 0: unknown or none */
+	size_t max;                          /* bytes of text */
 	const struct changed_files *changed; /* that the run has left; NULL: not known */
 	/* For each of state->displays: why its picture is not sent beside the text, or NULL. A NULL
 	 * array: no pictures are sent. */
