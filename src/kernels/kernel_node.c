@@ -11,27 +11,55 @@ static const char loader[] =
         "require('vm').runInThisContext(String(r(r(5).readUInt32LE(1))),"
         "{filename:'belljar:kernel'})((s,o)=>import(s,o))}";
 
+static const char *const startup_env[] = { "NODE_OPTIONS",
+	                                   "NODE_EXTRA_CA_CERTS",
+	                                   "NODE_DEBUG",
+	                                   "NODE_ICU_DATA",
+	                                   "NODE_NO_WARNINGS",
+	                                   "NODE_PENDING",
+	                                   "NODE_V8_COVERAGE",
+	                                   "NODE_COMPILE_CACHE",
+	                                   "NODE_PRESERVE",
+	                                   "NODE_REDIRECT",
+	                                   "SSL_CERT_",
+	                                   "OPENSSL_",
+	                                   "LD_",
+	                                   "UV_",
+	                                   "LANG",
+	                                   "LC_",
+	                                   "MALLOC_",
+	                                   NULL };
+
 const struct kernel_program kernel_node = {
 	.language = "javascript",
+	.runners = " node ",
 	.options = (const char *const[]){ "-e", loader, NULL },
 	.text = kernel_node_text,
 	.text_end = kernel_node_end,
 	.session_prefix = "globalThis.__belljar_session = 'javascript';\n",
-	.startup_env = (const char *const[]){ "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS", "NODE_DEBUG",
-	                                      "NODE_ICU_DATA", "NODE_NO_WARNINGS", "NODE_PENDING",
-	                                      "NODE_V8_COVERAGE", "NODE_COMPILE_CACHE",
-	                                      "NODE_PRESERVE", "NODE_REDIRECT", "SSL_CERT_",
-	                                      "OPENSSL_", "LD_", "UV_", "LANG", "LC_", "MALLOC_",
-	                                      NULL },
+	.startup_env = startup_env,
 	.is_reusable = false,
 };
 
 const struct kernel_program kernel_typescript = {
 	.language = "typescript",
 	.host = "javascript",
+	.runners = " node ",
 	.options = (const char *const[]){ "-e", loader, NULL },
 	.text = kernel_node_text,
 	.text_end = kernel_node_end,
 	.session_prefix = "globalThis.__belljar_session = 'typescript';\n",
-	.runs_cells_only = true,
+	.fresh = &kernel_typescript_fresh,
+};
+
+/* Node removes the types itself. Other runners of TypeScript (tsx, deno) do more than that, and
+ * their fresh runs are programs of their own, without a kernel. */
+const struct kernel_program kernel_typescript_fresh = {
+	.language = "typescript",
+	.runners = " node ",
+	.options = (const char *const[]){ "--experimental-strip-types", "--no-warnings", "-e",
+	                                  loader, NULL },
+	.text = kernel_node_text,
+	.text_end = kernel_node_end,
+	.startup_env = startup_env,
 };

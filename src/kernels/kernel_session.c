@@ -1,4 +1,4 @@
-/* kernel_session.c - the kernels that run cells only. Their texts are in session_image.S. */
+/* kernel_session.c - the kernels of Bash, Ruby and R. Their texts are in session_image.S. */
 #include "kernels/kernels.h"
 
 extern const char kernel_bash_loader_text[], kernel_bash_text[], kernel_bash_end[];
@@ -7,6 +7,7 @@ extern const char kernel_r_text[], kernel_r_end[];
 
 const struct kernel_program kernel_bash = {
 	.language = "bash",
+	.runners = " bash ",
 	.options = (const char *const[]){ "-c", kernel_bash_loader_text, "bash", NULL },
 	.text = kernel_bash_text,
 	.text_end = kernel_bash_end,
@@ -20,11 +21,13 @@ static const char ruby_loader[] =
 
 const struct kernel_program kernel_ruby = {
 	.language = "ruby",
+	.runners = " ruby ",
 	.options = (const char *const[]){ "-e", ruby_loader, NULL },
 	.text = kernel_ruby_text,
 	.text_end = kernel_ruby_end,
 	.session_prefix = "",
-	.runs_cells_only = true,
+	.startup_env = (const char *const[]){ "RUBY", "GEM_", "BUNDLE_", "LD_", "LANG", "LC_",
+	                                      "MALLOC_", NULL },
 };
 
 static const char r_loader[] =
@@ -34,6 +37,7 @@ static const char r_loader[] =
 
 const struct kernel_program kernel_r = {
 	.language = "r",
+	.runners = " Rscript ",
 	.options = (const char *const[]){ "-e", r_loader, NULL },
 	.text = kernel_r_text,
 	.text_end = kernel_r_end,

@@ -14,6 +14,7 @@
 struct kernel_program {
 	const char *language;        /* a row of languages.h: "python", "javascript" */
 	const char *host;            /* the row whose program runs the kernel; NULL: the same */
+	const char *runners;         /* " python3 python ": programs of the row that can run it */
 	const char *const *options;  /* the loader, behind the interpreter's path; ends in NULL */
 	const char *text, *text_end; /* from X_image.S; see kernel_source() */
 	const char *source, *source_end; /* the same as text, if the kernel may ask for it */
@@ -31,12 +32,14 @@ struct kernel_program {
 	/* The kernel for a fresh run that finds no waiting process: the new process gets RUN right
 	 * behind BOOT and becomes the run. NULL: this one. `waiting` leads back. */
 	const struct kernel_program *once, *waiting;
+	/* The kernel for fresh runs, if it is another one than that for cells; NULL: this one. */
+	const struct kernel_program *fresh;
 	bool limits_data;     /* raises an error when memory is short; others do not recover */
 	bool runs_cells_only; /* a fresh run is a program of its own, as for any other language */
 };
 
 extern const struct kernel_program kernel_python, kernel_python_once, kernel_node,
-        kernel_typescript, kernel_bash, kernel_ruby, kernel_r;
+        kernel_typescript, kernel_typescript_fresh, kernel_bash, kernel_ruby, kernel_r;
 
 /* The text for the BOOT frame, behind the prefix. */
 static inline struct view kernel_source(const struct kernel_program *program)
@@ -49,6 +52,7 @@ extern const char packages_python_text[], packages_node_text[];
 /* python_needs.py: tells which packages a command needs. */
 extern const char python_needs_text[];
 
+extern const char r_fresh_text[];       /* r_fresh.R, the profile of fresh runs */
 extern const char java_snippets_text[]; /* java_snippets.java, the program that runs snippets */
 
 /* python_modules.py: prints as JSON what Python modules offer. Not a kernel, but code for a fresh

@@ -42,6 +42,10 @@
 	"  set -- -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \"$driver\" \"$file\" \"$@\"\n"         \
 	"fi\n"                                                                                     \
 	"exec \"$run\" \"$ram\" -XX:MaxRAMPercentage=50 \"$@\""
+/* $0 is r_fresh.R. R reads it from a descriptor, so no file is left in the program's directory. */
+static const char r_script[] =
+        "exec 4<<END\n$0\nEND\n"
+        "BELLJAR_R_PROFILE_USER=${R_PROFILE_USER-} R_PROFILE_USER=/dev/fd/4 exec \"$@\"";
 
 const struct language languages[] = {
 	LANGUAGE("python", "Python", " py python3 ", " py pyw ", "main.py", &kernel_python,
@@ -90,7 +94,10 @@ const struct language languages[] = {
 	         { RUNS("lua5.3", "{file}"), .version = { "-v" } },
 	         { RUNS("luajit", "{file}"), .version = { "-v" } }),
 	LANGUAGE("r", "R", " rscript rlang ", " r ", "main.R", &kernel_r,
-	         { RUNS("Rscript", "{file}"), VERSION }),
+	         { .program = "Rscript",
+	           .run = { "sh", "-c", r_script, r_fresh_text, "{program}", "{file}" },
+	           .has_displays = true,
+	           VERSION }),
 	LANGUAGE("go", "Go", " golang ", " go ", "main.go", NULL,
 	         { MAKES("go", "build", "-o", "{out}", "{file}"), .version = { "version" } }),
 	LANGUAGE("c", "C", " c11 c17 ", " c ", "main.c", NULL,

@@ -31,6 +31,9 @@ struct language_runner {
 	const char *check;
 	const char *compile[LANGUAGE_ARGS_MAX]; /* NULL at [0]: the language is not compiled */
 	const char *run[LANGUAGE_ARGS_MAX];
+	/* Descriptor 3 of the program is a socket on which it tells the server what it displays:
+	 * SHOWN and CLEARED of sandbox/interpreter/kernel_wire.h. */
+	bool has_displays;
 	const char *version[4]; /* arguments with which the program prints its version */
 };
 

@@ -3,24 +3,27 @@
 # python_project.py stands before this one.
 #
 # The actions: install, uninstall, reset, list; `need` installs one package, and with it what the project in the
-# working directory lists.
+# working directory lists; `project` installs what that lists.
 #
 # What pip prints goes to stderr as it comes. The result is one JSON object on stdout:
 #   {"ok": true, "installed": ["name==1.0"], "removed": [...], "packages": [...], "lines": [...]}
-# "lines" are those of pip that explain a failure.
+# "lines" are those of pip that explain a failure, or what is wrong although it succeeded; "refused" is what a project lists and was left out, with reasons.
 import hashlib
 import importlib.util
 import json
 import shutil
 import site
 import subprocess
+import tempfile
 import urllib.error
 import urllib.parse
 import urllib.request
 
-LINES_MAX, LINE_MAX = 12, 300
+LINES_MAX, LINE_MAX, REFUSED_MAX, TRIES_MAX = 12, 300, 500, 5
 # Lines that only repeat, or that say what every user of a sandbox would be told.
 NOISE = re.compile(r'notice|^\s*$|WARNING: .*(root user|not on PATH|cache)', re.I)
+# Lines of an installation that succeeds, and leaves something that does not work.
+WRONG = re.compile(r'which is incompatible|does not provide the extra')
 
 
 def find_packages(path):
@@ -101,6 +104,8 @@ def run(command):
             sys.stderr.flush()
             if not NOISE.search(line):
                 lines.append(line.rstrip()[:LINE_MAX])
+    if process.returncode == 0:
+        return 0, [re.sub(r'^WARNING: ', '', line) for line in lines if WRONG.search(line)][:LINES_MAX]
     errors = [line for line in lines if re.match(r'\s*(ERROR|error)\b', line)]
     return process.returncode, (errors or lines)[-LINES_MAX:]
 
@@ -118,13 +123,33 @@ def ask_index(index, names):
     return []
 
 
+def install_listed(base, index, trusted, lines):
+    """Installs lines of project_lists(). Only a file of requirements may have hashes in it."""
+    with tempfile.NamedTemporaryFile('w', prefix='belljar-', suffix='.txt') as file:
+        file.write(''.join(line + '\n' for line in lines))
+        file.flush()
+        return run(install_command(base, index, trusted, ['-r', file.name]))
+
+
 def install_needs(base, index, trusted, name):
     """Installs the package, in the version that the project wants, and the other packages of the project if it can."""
-    listed = project_needs()
-    named = [need for need in listed if package_name(need) == package_name(name)]
-    code, lines = run(install_command(base, index, trusted, listed + ([] if named else [name])))
-    if code != 0 and len(listed) > len(named):
-        code, lines = run(install_command(base, index, trusted, named or [name]))
+    listed = project_lists()[0]
+    named = listed.get(package_name(name), name)
+    code, lines = install_listed(base, index, trusted, {**listed, package_name(name): named}.values())
+    if code != 0 and set(listed) - {package_name(name)}:
+        code, lines = install_listed(base, index, trusted, [named])
+    return code, lines
+
+
+def install_project(base, index, trusted, needs, refused):
+    """Installs what the project lists, without those packages that the index does not have."""
+    for _ in range(TRIES_MAX):
+        code, lines = install_listed(base, index, trusted, needs.values())
+        unknown = re.search(r'No matching distribution found for ([A-Za-z0-9._-]*[A-Za-z0-9])', '\n'.join(lines))
+        name = package_name(unknown[1]) if unknown else None
+        if code == 0 or name not in needs or len(needs) == 1 or ask_index(index, [name]):
+            break
+        refused.append(f'{needs.pop(name)[:60]} (the index has no such version)')
     return code, lines
 
 
@@ -135,10 +160,13 @@ def change_packages(base, action, index, trusted, names):
 
 
 def main(action, index, trusted, *names):
-    before, result = own_packages(), {'ok': True}
+    before, result, needs, refused = own_packages(), {'ok': True}, {}, []
     names = list(names)
     if action == 'reset':
         names = [text.split('==')[0] for text in before.values()]
+    if action == 'project':
+        needs, refused = project_lists()
+        names = list(needs)
     if action == 'list':
         result['packages'] = sorted(before.values(), key=str.lower)
         image = {key: text for key, text in find_packages(sys.path).items() if key not in before}
@@ -147,14 +175,17 @@ def main(action, index, trusted, *names):
         base = pip_command(index)
         if base is None:
             return {'ok': False, 'no_installer': True}
-        code, lines = change_packages(base, action, index, trusted, names)
+        if action == 'project':
+            code, lines = install_project(base, index, trusted, needs, refused)
+        else:
+            code, lines = change_packages(base, action, index, trusted, names)
         importlib.invalidate_caches()
         after = own_packages()
         result['ok'] = code == 0
         result['installed'] = sorted(set(after.values()) - set(before.values()), key=str.lower)
         result['removed'] = sorted(text for key, text in before.items() if key not in after)
-        if code != 0:
-            result['lines'] = ask_index(index, names if any('No matching' in line for line in lines) else []) + lines
+        result['lines'] = ask_index(index, names if any('No matching' in line for line in lines) else []) + lines
+    result['refused'] = refused[:REFUSED_MAX]
     return result
 
 

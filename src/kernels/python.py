@@ -288,7 +288,7 @@ class Displays:
     def __init__(self, pixels=0, bytes=0):
         self.home, self.pixels, self.bytes = home, pixels, bytes
         self.display_id = ''  # of the values that are being shown
-        self.is_clear_due = False  # clear_output(wait=True) was called
+        self.is_clear_due = False  # clear_output(wait=True) was called: the next display replaces all
         self.saved = []  # id and path of each file
         self.left = SHOWN_MAX
 
@@ -299,10 +299,14 @@ class Displays:
         self.send_shown(mime, text, path, *filter(None, [self.display_id]))
 
     def clear(self, display_id='', wait=False):
-        """Removes what was displayed so far, or the display of that id."""
+        """Removes what was displayed and printed so far, or the display of that id. With wait, the
+        server does so when it gets the next output or display."""
         self.is_clear_due = wait
-        if wait:
-            return
+        if not wait:
+            self.remove_saved(display_id)
+        self.send_clear(display_id, wait)
+
+    def remove_saved(self, display_id):
         for each in self.saved[:]:
             if display_id in ('', each[0]):
                 self.saved.remove(each)
@@ -310,7 +314,6 @@ class Displays:
                     os.unlink(each[1])
                 except OSError:
                     pass
-        self.send_clear(display_id)
 
     def send_shown(self, *values):
         self.left -= 1
@@ -322,14 +325,16 @@ class Displays:
         flush_streams()
         self.send(encode_frame(b'v', *values))
 
-    def send_clear(self, display_id):
+    def send_clear(self, display_id, wait):
         """Code may draw one thing after the other, so the limit counts anew."""
         self.left = self.left + 1 if display_id else SHOWN_MAX
-        self.send(encode_frame(b'c', display_id))
+        flush_streams()
+        self.send(encode_frame(b'c', display_id, *['wait'] * wait))
 
     def clear_waiting(self):
         if self.is_clear_due:
-            self.clear()
+            self.is_clear_due = False
+            self.remove_saved('')
 
 
 # --- modules that are changed when the user's code imports them ---

@@ -348,7 +348,7 @@ def read_display(path):
     except (OSError, ValueError):
         return b''
     is_whole = int.from_bytes(frame[1:5], 'little') == len(frame) - 5
-    if frame[:1] == b'c' and is_whole and len(values) == 1 and is_id(values[0]):
+    if frame[:1] == b'c' and is_whole and values and values[1:] in ([], ['wait']) and is_id(values[0]):
         return frame
     return frame if frame[:1] == b'v' and is_whole and is_display(values) else b''
 

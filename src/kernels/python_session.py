@@ -41,9 +41,9 @@ class CellDisplay(Displays):
         else:
             print(text or path)
 
-    def send_clear(self, display_id):
+    def send_clear(self, display_id, wait):
         if self.is_ours():
-            super().send_clear(display_id)
+            super().send_clear(display_id, wait)
 
     def send(self, shown):
         sigint = _signal.getsignal(_signal.SIGINT)

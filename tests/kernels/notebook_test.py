@@ -146,7 +146,7 @@ class Magics(Notebook):
     def test_other_magics_say_what_to_use(self):
         self.fails("%nonesuch x", "UsageError", "^the magic %nonesuch is not available here: use Python code, or !COMMAND")
         self.fails("%debug", "UsageError", "use print\\(\\), or %tb")
-        self.fails("%%javascript\n1", "UsageError", 'run_code with language "javascript"')
+        self.fails("%%javascript\n1", "UsageError", 'a call with language "javascript"')
         self.fails("%bash", "UsageError", "is not available here")
         self.fails("%capture x", "UsageError", "^%capture does not exist: use %%capture$")
 
@@ -342,7 +342,7 @@ class Updates(Notebook):
                          [("text/plain", "1", "", "i"), ("clear", "i"), ("text/plain", "2", "", "i")])
         self.assertEqual(shown("update_display(3, display_id='i')"), [("clear", "i"), ("text/plain", "3", "", "i")])
         self.assertEqual(shown("display(1); clear_output(); display(2)"), [*plain("1"), ("clear", ""), *plain("2")])
-        self.assertEqual(shown("display(1); clear_output(wait=True)"), plain("1"))
+        self.assertEqual(shown("display(1); clear_output(wait=True)"), [*plain("1"), ("clear", "", "wait")])
         self.assertEqual(len(shown("for i in range(200): clear_output(wait=True); display(i)")), 400)
         self.assertEqual(len(shown("for i in range(200): display(i)")), 65)
         shown("h = display(Image(%r), display_id=True); h.update('gone')" % png(2, 2))

@@ -192,7 +192,7 @@ class R(Session):
         self.start("-e", loader("r"))
 
     def boot(self):
-        return text("r.R").encode()
+        return f"({text('r.R')})({text('r_plots.R')})".encode()  # as session_image.S joins them
 
     def test_state_is_kept(self):
         self.gives("x <- 1; f <- function(a) a + x; setwd('/')")

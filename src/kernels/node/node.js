@@ -16,6 +16,7 @@
 	const EventEmitter = require('events');
 	const session = globalThis.__belljar_session; // 'javascript' or 'typescript'; undefined: a fresh run
 	delete globalThis.__belljar_session;
+	const is_typescript = session === 'typescript' || process.execArgv.includes('--experimental-strip-types');
 
 	const CHANNEL = 3;
 	const VALUE_MAX = 16 * 1024; // characters of a value as text
@@ -175,7 +176,7 @@
 		for (const name of ['__filename', '__dirname', 'module', 'exports', 'require'])
 			delete globalThis[name];
 		delete process._eval;
-		process.execArgv = [];
+		process.execArgv = is_typescript ? process.execArgv.slice(0, 2) : []; // without -e and the loader
 	}
 
 	// Promises and what a program only starts (servers, timers, streams) are no results.
@@ -203,16 +204,17 @@
 	// Has the main program compiled from another text than that of its file, which workers and forked
 	// processes execute again. The frame of the loader below stays on the program's stack, and its file
 	// name makes it one of Node's own.
-	const replace_loader = vm.runInThisContext(`(extensions, original, compile) => {
-		extensions['.js'] = function (module, filename) {
-			extensions['.js'] = original;
+	const replace_loader = vm.runInThisContext(`(extensions, type, original, compile) => {
+		extensions[type] = function (module, filename) {
+			extensions[type] = original;
 			const main = compile(module, filename);
 			Reflect.apply(main.body, module.exports, main.args);
 		};
 	}`, { filename: 'node:internal/modules/cjs/loader' });
 
 	function replace_main(text, names) {
-		replace_loader(Module._extensions, Module._extensions['.js'], (module, filename) => ({
+		const type = is_typescript ? '.ts' : '.js';
+		replace_loader(Module._extensions, type, Module._extensions[type], (module, filename) => ({
 			body: vm.compileFunction(text, names, { filename, lineOffset: -1 }),
 			args: [module.exports, Module.createRequire(filename), module, filename, path.dirname(filename), show_value],
 		}));
@@ -233,12 +235,26 @@
 		return is_module && text !== null ? text : code;
 	}
 
+	// The types of a fresh run are removed before its last value is looked for. What cannot be
+	// removed here is left to Node, which reports why.
+	function remove_types(code) {
+		if (!is_typescript)
+			return code;
+		try {
+			return make_remove_types()(code);
+		} catch {
+			return code;
+		}
+	}
+
 	function run_fresh() {
 		const header = read_sync(5);
 		const run = decode_run(read_sync(header.readUInt32LE(1)));
 		const directory = path.resolve(run.name);
+		run.code = remove_types(run.code);
 		const is_esm = is_module(run.code);
-		const file = path.join(directory, is_esm ? 'main.mjs' : 'main.js');
+		const type = is_typescript ? 'ts' : 'js';
+		const file = path.join(directory, is_esm ? `main.m${type}` : `main.${type}`);
 		fs.mkdirSync(path.dirname(directory), { recursive: true });
 		fs.mkdirSync(directory, { mode: 0o700 });
 		fs.writeFileSync(file, prepare_value(run.code, is_esm), { mode: 0o600 });
@@ -248,7 +264,7 @@
 		if (run.cwd)
 			process.chdir(run.cwd);
 		const cwd = process.cwd();
-		if (file.endsWith('.mjs'))
+		if (is_esm)
 			link_from_cwd(directory, cwd, run.code);
 		else
 			resolve_in_cwd(directory, cwd);
@@ -258,7 +274,7 @@
 	}
 
 	if (session) {
-		const to_javascript = session === 'typescript' ? make_remove_types() : (code) => code;
+		const to_javascript = is_typescript ? make_remove_types() : (code) => code;
 		run_session({
 			dynamic_import, replace_imports, to_javascript, send_frame, write_all, decode_run, set_stdin, split_env,
 		});

@@ -20,20 +20,20 @@ MARKUP = {'html': 'text/html', 'markdown': 'text/markdown', 'latex': 'text/latex
 INSTEAD = {
     'debug': 'print(), or %tb for the traceback: nobody can type into a debugger',
     'pdb': 'print(), or %tb for the traceback: nobody can type into a debugger',
-    'edit': 'the tools write_file and edit_file',
-    'load': '%run FILE, or the tool read_file',
+    'edit': '%%writefile FILE, or a tool that writes files',
+    'load': '%run FILE, or print(open(FILE).read())',
     'prun': "import cProfile; cProfile.run('...', sort='cumulative')",
     'lprun': "import cProfile; cProfile.run('...', sort='cumulative')",
     'memit': 'import tracemalloc; tracemalloc.start(); ...; tracemalloc.get_traced_memory()',
     'mprun': 'import tracemalloc; tracemalloc.start(); ...; tracemalloc.get_traced_memory()',
     'store': 'pickle.dump(), to a file',
     'sql': 'the module sqlite3, or pandas.read_sql()',
-    'javascript': 'run_code with language "javascript"',
-    'js': 'run_code with language "javascript"',
-    'R': 'run_code with language "r"',
+    'javascript': 'a call with language "javascript"',
+    'js': 'a call with language "javascript"',
+    'R': 'a call with language "r"',
     'cython': 'a module built with `!cythonize -i FILE.pyx`',
     'pylab': 'import numpy as np; import matplotlib.pyplot as plt',
-    'bg': 'run_command with background: true',
+    'bg': 'threading.Thread(target=...).start()',
 }
 PIECE = re.compile(r'\$\$|\{\{|\}\}|\{[^{}]+\}|\$[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*')
 

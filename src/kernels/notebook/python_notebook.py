@@ -37,9 +37,7 @@ def update_display(value, *, display_id, **options):
 
 
 def clear_output(wait=False):
-    """Removes what the cell has displayed. With wait, that happens with the next display."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    """Removes what the cell has displayed and printed. With wait, the next output does so."""
     screen.out.clear(wait=wait)
 
 

@@ -1,35 +1,22 @@
 # r.R - the R kernel: R's side of the protocol in sandbox/interpreter/kernel_wire.h, for sessions
 # only.
 #
-# The loader (kernel_session.c) evaluates this text, a function, and calls it with a connection to
-# read from. R can neither read nor write a descriptor that is a socket, so two processes of cat do it;
+# session_image.S joins this text with that of r_plots.R, its argument. The loader (kernel_session.c)
+# evaluates both and calls the function that they return with a connection to read from. R can neither read nor write a descriptor that is a socket, so two processes of cat do it;
 # they ignore SIGINT, which is sent to all processes of a session.
 #
 # Values are printed as at R's prompt, and plots become pictures when the cell ends. R 3.5 and later.
-function(input) {
+function(make_plots) function(input) {
   output <- pipe("trap '' INT; exec cat >&3", "wb")
-  home <- getwd()
   TEXT_MAX <- 16384L
   has_stdin <- FALSE
   stdin_file <- NULL # the connection that is descriptor 0, if a cell had input
   arguments <- NULL # of the cell
-  devices <- integer() # numbers of the devices whose plots become pictures
-  plots <- file.path(tempdir(), "belljar-plots")
+  plots <- make_plots(function() output, getwd())
+  send_message <- plots$send_message
   base_arguments <- base::commandArgs
 
   # --- messages
-
-  length_bytes <- function(count) writeBin(as.integer(count), raw(), endian = "little")
-
-  send_message <- function(type, ...) {
-    body <- raw()
-    for (field in list(...)) {
-      bytes <- charToRaw(enc2utf8(as.character(field)))
-      body <- c(body, length_bytes(length(bytes)), bytes)
-    }
-    writeBin(c(charToRaw(type), length_bytes(length(body)), body), output)
-    flush(output)
-  }
 
   read_bytes <- function(count) {
     bytes <- readBin(input, "raw", count)
@@ -117,39 +104,6 @@ function(input) {
     }
   }
 
-  open_device <- function(...) {
-    dir.create(plots, showWarnings = FALSE)
-    grDevices::png(file.path(plots, paste0(as.hexmode(as.integer(Sys.time())), "-%04d.png")),
-                   width = 960, height = 720, res = 120)
-    devices <<- c(devices, grDevices::dev.cur())
-  }
-
-  show_picture <- function(path, most) {
-    size <- file.size(path)
-    if (most > 0 && size > most) {
-      text <- sprintf("(a picture of %.0f bytes is not shown: the most is %.0f; make it simpler)", size, most)
-      return(send_message("v", "text/plain", text, ""))
-    }
-    folder <- file.path(home, ".belljar")
-    dir.create(folder, showWarnings = FALSE)
-    number <- 1
-    while (!file.copy(path, name <- file.path(folder, sprintf("image-%d.png", number)), overwrite = FALSE)) {
-      if (!file.exists(name))
-        return(NULL) # the disk is full
-      number <- number + 1
-    }
-    send_message("v", "image/png", "", name)
-  }
-
-  show_plots <- function(most) {
-    for (device in intersect(devices, grDevices::dev.list()))
-      grDevices::dev.off(device)
-    devices <<- integer()
-    for (path in list.files(plots, full.names = TRUE))
-      show_picture(path, most)
-    unlink(plots, recursive = TRUE)
-  }
-
   # --- a cell
 
   evaluate_cell <- function(run, line) {
@@ -227,7 +181,7 @@ function(input) {
     }
     status <- withRestarts(tryCatch(run_code(), error = fail, interrupt = interrupted),
                            belljar_quit = function(status) bitwAnd(as.integer(status), 255L))
-    tryCatch(show_plots(run$bytes), error = function(error) NULL)
+    tryCatch(plots$show(run$bytes), error = function(error) NULL)
     flush(stdout())
     restore_env()
     send_message("x", status, 0, 0, 0, 0, 0)
@@ -258,7 +212,7 @@ function(input) {
 
   options(warn = 1) # at once: R would wait for the end of a top-level call, and this one has none
   if (capabilities("png"))
-    options(device = open_device)
+    options(device = plots$open_device)
   suspendInterrupts({
     send_message("r", paste(R.version$major, R.version$minor, sep = "."))
     repeat {

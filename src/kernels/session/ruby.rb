@@ -1,15 +1,20 @@
-# ruby.rb - the Ruby kernel: Ruby's side of the protocol in sandbox/interpreter/kernel_wire.h, for
-# sessions only.
+# ruby.rb - the Ruby kernel: Ruby's side of the protocol in sandbox/interpreter/kernel_wire.h.
 #
 # The loader (kernel_session.c) evaluates this text, an expression whose value is a class without a
 # name, and serves the channel with an object of it. Cells are evaluated at the top level, in one
-# binding. Ruby 2.5 and later.
+# binding. A process that waits for a fresh run becomes that run, as `ruby main.rb` would. Ruby 2.5
+# and later.
 Class.new do
   const_set :TEXT_MAX, 16 * 1024 # bytes of a value, of a message
   # The value of a cell is not shown if its last statement, or the method that it calls, is one of these.
   const_set :SILENT, %i[assign massign opassign def defs class module sclass alias undef void_stmt
                         while until for].freeze
   const_set :SILENT_CALLS, %w[require require_relative load include p pp].freeze
+  # In a fresh run neither are the values of these, which a program rarely ends with for their value.
+  const_set :FRESH_SILENT, %i[if unless if_mod unless_mod while_mod until_mod rescue_mod begin].freeze
+  const_set :FRESH_SILENT_CALLS, %w[each each_with_index each_pair each_key each_value each_entry each_slice each_cons
+                                    each_char each_line reverse_each times upto downto step loop cycle tap open
+                                    write syswrite printf at_exit trap].freeze
 
   define_method(:initialize) do |channel|
     @channel = channel
@@ -30,7 +35,10 @@ Class.new do
       exit!(0) if size.nil?
       body = size.zero? ? '' : @channel.read(size)
       if type == 'R'
-        run_cell(decode_run(body))
+        run = decode_run(body)
+        return become_run(run) unless run[:is_cell]
+
+        run_cell(run)
       else
         @streams.each { |stream| stream.syswrite(body) }
       end
@@ -54,8 +62,7 @@ Class.new do
     end
     text = -> { bytes.call.force_encoding('UTF-8') }
     list = -> { Array.new(text.call.to_i) { text.call } }
-    text.call # "cell"
-    run = { name: text.call, cwd: text.call, code: text.call, has_stdin: text.call == '1', stdin: bytes.call }
+    run = { is_cell: text.call == 'cell', name: text.call, cwd: text.call, code: text.call, has_stdin: text.call == '1', stdin: bytes.call }
     2.times { text.call } # the limits of pictures
     run.merge(args: list.call, env: list.call.map { |line| line.split('=', 2) })
   end
@@ -108,12 +115,20 @@ Class.new do
     changed.reverse_each { |name, value, was| ENV[name] = was if ENV[name] == value }
   end
 
-  # --- a cell
+  # --- values
 
   # The name of a method that a statement calls without a receiver, or nil.
   define_method(:called_name) do |statement|
     statement = statement[1] if statement[0] == :method_add_arg
     %i[command fcall].include?(statement[0]) ? statement[1][1] : nil
+  end
+
+  # The name of the method that a statement calls, with or without a receiver and a block, or nil.
+  define_method(:method_name) do |statement|
+    statement = statement[1] if statement[0] == :method_add_block
+    statement = statement[1] if statement[0] == :method_add_arg
+    name = statement[3] if %i[call command_call].include?(statement[0])
+    name.is_a?(Array) ? name[1] : called_name(statement)
   end
 
   define_method(:is_shown) do |code|
@@ -126,6 +141,14 @@ Class.new do
     true
   end
 
+  define_method(:is_shown_fresh) do |code, value|
+    return false if value.is_a?(IO) || value.is_a?(Thread) || !is_shown(code)
+
+    last = defined?(Ripper) ? Ripper.sexp(code)[1].last : []
+    !self.class.const_get(:FRESH_SILENT).include?(last[0]) &&
+      !self.class.const_get(:FRESH_SILENT_CALLS).include?(method_name(last))
+  end
+
   define_method(:cut_text) do |text|
     text = text.to_s.dup
     text = text.force_encoding('UTF-8') if text.encoding == Encoding::BINARY
@@ -136,6 +159,12 @@ Class.new do
     "#{text.byteslice(0, max).scrub('')}\n... (#{text.bytesize - max} bytes more)"
   end
 
+  define_method(:send_value) do |value|
+    send_message('v', 'text/plain', cut_text(value.inspect), '')
+  end
+
+  # --- a cell
+
   define_method(:evaluate) do |run|
     Dir.chdir(run[:cwd]) unless run[:cwd].empty?
     set_stdin(run)
@@ -145,12 +174,15 @@ Class.new do
     return if value.nil? || Process.pid != @pid || !is_shown(run[:code])
 
     @top.local_variable_set(:_, value)
-    send_message('v', 'text/plain', cut_text(value.inspect), '')
+    send_value(value)
   end
+
+  # Whether a line of a backtrace is in the program, and not in this kernel or its loader.
+  define_method(:is_own_place) { |place| !place.start_with?('belljar:kernel', '-e:') }
 
   define_method(:describe_error) do |error|
     begin
-      places = error.backtrace.to_a.reject { |place| place.start_with?('belljar:kernel', '-e:') }
+      places = error.backtrace.to_a.select { |place| is_own_place(place) }
       error.set_backtrace(places)
       text = "#{error.message} (#{error.class})\n" # a syntax error has no places in the cell
       text = error.full_message(highlight: false, order: :top) unless places.empty?
@@ -181,5 +213,73 @@ Class.new do
   define_method(:leave_child) do |error|
     warn(describe_error(error).last) if error && !error.is_a?(SystemExit)
     exit!(error.is_a?(SystemExit) ? error.status : error ? 1 : 0)
+  end
+
+  # --- a fresh run
+
+  # Saves the program in a directory of its own. Returns the path.
+  define_method(:save_program) do |run|
+    [File.dirname(run[:name]), run[:name]].each { |path| Dir.mkdir(path, 0o700) unless File.directory?(path) }
+    path = File.join(run[:name], 'main.rb')
+    File.open(path, File::WRONLY | File::CREAT | File::EXCL, 0o600) { |file| file.write(run[:code]) }
+    path
+  end
+
+  # Behind a line __END__ a program has its data.
+  define_method(:set_data) do |path, code|
+    at = code.b.match(/^__END__\r?(\n|\z)/n)&.end(0)
+    Object.const_set(:DATA, File.open(path).tap { |file| file.seek(at) }) if at
+  end
+
+  # TOPLEVEL_BINDING.eval would raise an error for `return`, which ends a program.
+  define_method(:evaluate_program) do |path, code|
+    return RubyVM::InstructionSequence.compile_file(path).eval if defined?(RubyVM::InstructionSequence)
+
+    @top.eval(code, path, 1)
+  end
+
+  # Ruby prints the backtraces of an error, and of the errors that caused it, when it exits.
+  define_method(:clean_backtraces) do |error|
+    seen = []
+    while error && !seen.include?(error.object_id)
+      seen << error.object_id
+      error.set_backtrace(error.backtrace.to_a.select { |place| is_own_place(place) })
+      error = error.cause
+    end
+  rescue StandardError
+    nil # an error with methods of its own, or one that is frozen
+  end
+
+  define_method(:fail_program) do |error, path|
+    clean_backtraces(error)
+    raise error unless error.is_a?(SyntaxError) && error.backtrace.to_a.empty? && error.message.include?(path)
+
+    warn(error.message) # the program itself cannot be parsed
+    exit(1)
+  end
+
+  define_method(:show_program_value) do |value, code|
+    send_value(value) if !value.nil? && Process.pid == @pid && is_shown_fresh(code, value)
+  rescue StandardError
+    nil # the value cannot be shown
+  ensure
+    @channel.close
+  end
+
+  define_method(:become_run) do |run|
+    trap('INT', @sigint)
+    path = save_program(run)
+    set_stdin(run)
+    set_env(run[:env])
+    Dir.chdir(run[:cwd]) unless run[:cwd].empty?
+    ARGV.replace(run[:args])
+    $PROGRAM_NAME = path
+    set_data(path, run[:code])
+    begin
+      value = evaluate_program(path, run[:code])
+    rescue Exception => error # rubocop:disable Lint/RescueException
+      fail_program(error, path)
+    end
+    show_program_value(value, run[:code])
   end
 end
