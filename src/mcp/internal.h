@@ -250,8 +250,6 @@ json_t *describe_server(const struct mcp_server *server, enum mcp_revision revis
 json_t *describe_capabilities(const struct mcp_server *server, enum mcp_revision revision);
 
 /* roots.c */
-/* Passes the result of roots/list to mcp_config.roots. */
-void roots_take(struct mcp_server *server, const json_t *result);
 /* Sends roots/list if the client has the roots capability. */
 void roots_request(struct mcp_session *session);
 /* Returns false if the message is not the response to that request. */

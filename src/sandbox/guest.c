@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "sandbox/channel/channel.h"
@@ -68,15 +69,19 @@ static void set_busy(const struct sandbox *sandbox, const struct error *why, str
 
 /* --- the channel --- */
 
-static void on_ready(void *ctx)
+static void enter_ready(struct sandbox *sandbox)
 {
-	struct sandbox *sandbox = ctx;
-
 	sandbox->phase = PHASE_READY;
 	sandbox->row.state = SANDBOX_AWAKE;
+	sandbox->awake_ms = clock_now_ms();
 	sandbox_touch(sandbox);
 	idle_check_soon(sandbox->manager);
 	waiters_notify(&sandbox->waiters, EVENT_READY, NULL);
+}
+
+static void on_ready(void *ctx)
+{
+	sandbox_place_trusted(ctx, enter_ready);
 }
 
 static void on_channel_failed(void *ctx, const struct error *why)

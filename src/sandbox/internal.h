@@ -75,12 +75,15 @@ struct sandbox {
 	struct processes *processes;
 	unsigned holds;       /* see sandbox_hold() */
 	uint64_t active_ms;   /* last use, on the monotonic clock */
+	uint64_t awake_ms;    /* when it became ready last, likewise */
 	int64_t saved_used_s; /* last use as written to the row, wall clock */
 	char **env;           /* of its programs; NULL: not computed yet */
 	struct gate *gate;    /* while it is awake; NULL: it has no network */
 	struct gate *installers[SANDBOX_INSTALLERS]; /* see sandbox_open_installer(); or NULL */
 	uint64_t installer_serials[SANDBOX_INSTALLERS];
-	struct net_once *once;     /* hosts of sandbox_allow_once(); NULL: none */
+	struct net_once *once;    /* hosts of sandbox_allow_once(); NULL: none */
+	struct files_op *placing; /* of sandbox_place_trusted(); or NULL */
+	void (*placed)(struct sandbox *sandbox);
 	struct gate_log *gate_log; /* NULL: no program has had a network */
 	bool is_unloaded;          /* in manager->unloaded */
 	bool is_guest;             /* awake in another server; `box` is NULL then */
@@ -182,11 +185,13 @@ void sandbox_adopt_row(struct sandbox *sandbox, const struct sandbox_row *row);
 
 /* --- sandbox_network.c --- */
 
-enum { SANDBOX_NETWORK_ENV_MAX = 40 };
+enum { SANDBOX_NETWORK_ENV_MAX = 56 };
+/* The CAs that programs trust, if TLS is intercepted. */
+#define SANDBOX_TRUSTED SPEC_HOME "/.config/belljar/ca-certificates.pem"
+/* Writes that file, if there is one, before any program runs. */
+void sandbox_place_trusted(struct sandbox *sandbox, void (*placed)(struct sandbox *sandbox));
 /* Starts the gate of a sandbox that is ready, applies a changed policy to it, or stops it. */
 void sandbox_start_gate(struct sandbox *sandbox);
-void sandbox_stop_gate(struct sandbox *sandbox);
-void sandbox_free_once(struct sandbox *sandbox);
 void sandbox_stop_gates(struct sandbox *sandbox); /* also those of installers */
 /* The row has another policy now; `before` was the mode in force. */
 void sandbox_network_changed(struct sandbox *sandbox, enum net_mode before);

@@ -56,7 +56,9 @@ struct manager_config {
 	/* Connects to hosts outside, for sandboxes that have a network, as far as the ceiling
 	 * allows. NULL: no sandbox has one. */
 	struct dial *dial;
-	struct dial *mirror; /* of packages; NULL: installers reach the indexes themselves */
+	struct dial *mirror;      /* of packages; NULL: installers reach the indexes themselves */
+	struct dial *interceptor; /* of TLS to hosts with a secret; NULL: it is not looked into */
+	const char *trusted;      /* with an interceptor: the CAs that programs trust, in PEM */
 	const struct net_ceiling *ceiling;
 	const struct net_secrets *secrets; /* NULL: none */
 	/* A temporary sandbox that is idle is deleted instead of put to sleep: for servers that

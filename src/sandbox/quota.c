@@ -148,8 +148,10 @@ int sandbox_admit_process(struct sandbox *sandbox, struct error *err)
 	return error_set(
 	        err, ERR_LIMIT,
 	        "owner-processes: %llu processes are running, and no more are allowed: wait "
-	        "for one to end, or stop one with process_stop",
-	        (unsigned long long)running);
+	        "for one to end%s",
+	        (unsigned long long)running,
+	        sandbox_reader(sandbox) == SANDBOX_FOR_TOOLS ? ", or stop one with process_stop"
+	                                                     : "");
 }
 
 int manager_find_process(struct manager *manager, const char *owner, const char *id,

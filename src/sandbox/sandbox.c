@@ -70,26 +70,6 @@ const struct spec_limits *sandbox_ceilings(const struct sandbox *sandbox)
 	return &sandbox->manager->config.limits_max;
 }
 
-const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument, uint64_t now,
-                            uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE])
-{
-	bool for_person = sandbox->manager->config.for_person;
-	uint64_t more = max / 2 < now ? max : now * 2;
-	size_t flag_len = strcspn(argument, "_"); /* "memory_mb" is --memory with an M */
-
-	if (max == 0 || now >= max)
-		(void)snprintf(out, SANDBOX_MORE_SIZE, "%s allows no more",
-		               for_person ? "this machine" : "this server");
-	else if (for_person)
-		(void)snprintf(out, SANDBOX_MORE_SIZE, "or give a new sandbox --%.*s %llu%s",
-		               (int)flag_len, argument, (unsigned long long)(more / unit),
-		               argument[flag_len] != '\0' ? "M" : "");
-	else
-		(void)snprintf(out, SANDBOX_MORE_SIZE, "or update_sandbox {\"%s\":%llu}", argument,
-		               (unsigned long long)(more / unit));
-	return out;
-}
-
 /* Names the limit and its value where a limit ended the sandbox. For a dead agent the channel's
  * reason, set before, may say more than the engine's (a broken protocol, say), so it is kept. */
 static void explain_end(struct sandbox *sandbox, enum engine_end end, const char *why)
@@ -168,9 +148,8 @@ static int record_ready(struct sandbox *sandbox, struct error *err)
 	return sandbox->row.spec.fresh ? registry_set_fresh(manager->store, id, false, err) : 0;
 }
 
-static void on_ready(void *ctx)
+static void enter_ready(struct sandbox *sandbox)
 {
-	struct sandbox *sandbox = ctx;
 	struct error err;
 
 	if (sandbox->phase != PHASE_HANDSHAKE)
@@ -184,10 +163,16 @@ static void on_ready(void *ctx)
 	sandbox->row.state = SANDBOX_AWAKE;
 	sandbox->row.spec.fresh = false;
 	sandbox->is_clean = false;
+	sandbox->awake_ms = clock_now_ms();
 	sandbox_touch(sandbox);
 	sandbox_start_gate(sandbox);
 	idle_check_soon(sandbox->manager);
 	waiters_notify(&sandbox->waiters, EVENT_READY, NULL);
+}
+
+static void on_ready(void *ctx)
+{
+	sandbox_place_trusted(ctx, enter_ready);
 }
 
 /* Without its agent the sandbox cannot be used: kill the rest. The engine reports when it is
@@ -417,67 +402,4 @@ void sandbox_release(struct sandbox *sandbox)
 		sandbox_touch(sandbox);
 	else if (sandbox->holds == 0)
 		sandbox_unload(sandbox);
-}
-
-/* --- accessors --- */
-
-struct channel *sandbox_channel(const struct sandbox *sandbox)
-{
-	return sandbox->phase == PHASE_READY ? sandbox->channel : NULL;
-}
-
-const struct sandbox_row *sandbox_row(const struct sandbox *sandbox)
-{
-	return &sandbox->row;
-}
-
-const char *const *sandbox_env(struct sandbox *sandbox)
-{
-	if (sandbox->env == NULL)
-		sandbox->env = sandbox_make_env(sandbox);
-	return (const char *const *)sandbox->env;
-}
-
-const struct engine_progress *sandbox_progress(const struct sandbox *sandbox)
-{
-	return sandbox->phase == PHASE_STARTING && sandbox->progress.text[0] != '\0'
-	               ? &sandbox->progress
-	               : NULL;
-}
-
-bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret)
-{
-	*ret = (struct engine_counters){ 0 };
-	return sandbox->box != NULL &&
-	       sandbox->manager->engine->ops->read_counters(sandbox->box, ret);
-}
-
-struct loop *sandbox_loop(const struct sandbox *sandbox)
-{
-	return sandbox->manager->loop;
-}
-
-const struct process_limits *sandbox_process_limits(const struct sandbox *sandbox)
-{
-	return &sandbox->manager->config.process;
-}
-
-struct processes *sandbox_processes(struct sandbox *sandbox)
-{
-	return sandbox->processes;
-}
-
-bool sandbox_is_resetting(const struct sandbox *sandbox)
-{
-	return sandbox->reset_pending || sandbox->row.spec.fresh;
-}
-
-bool sandbox_met_limit(const struct sandbox *sandbox)
-{
-	return sandbox->met_limit;
-}
-
-const char *sandbox_end_reason(const struct sandbox *sandbox)
-{
-	return sandbox->reason;
 }

@@ -106,10 +106,14 @@ void sandbox_release(struct sandbox *sandbox);
 /* Fails with ERR_LIMIT, naming the quota, if the owner may not start another process. */
 MUST_CHECK int sandbox_admit_process(struct sandbox *sandbox, struct error *err);
 
+/* When the sandbox became ready last, of clock_now_ms(): another value after each sleep and each
+ * reset. */
+uint64_t sandbox_awake_ms(const struct sandbox *sandbox);
 /* NULL unless the sandbox is ready. */
 struct channel *sandbox_channel(const struct sandbox *sandbox);
 const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
-/* What the engine does before the sandbox can start; NULL: nothing that takes long. */
+/* The engine's preparation before the sandbox can start, such as pulling an image; NULL:
+ * nothing that takes long. */
 const struct engine_progress *sandbox_progress(const struct sandbox *sandbox);
 /* Reads the cgroup's counters. False: there is no cgroup, or the sandbox is not awake. */
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret);
@@ -118,10 +122,21 @@ const char *sandbox_end_reason(const struct sandbox *sandbox);
 /* The limits that are lower than those it was created with, because the operator's ceilings are
  * lower now; "" if there are none. */
 const char *sandbox_lowered_limits(const struct sandbox *sandbox);
-/* Writes how to get more of a limit than `now`, in units of `unit`: `or update_sandbox
- * {"pids":1024}`, for a person at a terminal `or give a new sandbox --pids 1024`, or that the
- * ceiling `max` is reached. `argument` is that of update_sandbox; the name of one in MiB ends in
- * "_mb". Returns out. */
+/* The reader of the messages about a sandbox. Advice names only what that reader can use. */
+enum sandbox_reader {
+	SANDBOX_FOR_TOOLS,   /* a model that has the default tools */
+	SANDBOX_FOR_PROFILE, /* a model that has the tools of the profile that made the sandbox */
+	SANDBOX_FOR_PERSON,  /* a person at a terminal, who has flags of belljar */
+};
+enum sandbox_reader sandbox_reader(const struct sandbox *sandbox);
+/* The label of a sandbox that a profile has made; its value is the profile's name. */
+#define SANDBOX_PROFILE_LABEL "profile"
+/* The value of a label, or NULL. */
+const char *sandbox_label(const struct sandbox_row *row, const char *name);
+/* Writes how the reader gets more of a limit than `now`, in units of `unit`: `or update_sandbox
+ * {"pids":1024}`, `or have the operator set --pids 1024`, `or give a new sandbox --pids 1024`, or
+ * that the ceiling `max` is reached. `argument` is that of update_sandbox; the name of one in MiB
+ * ends in "_mb". Returns out. */
 enum { SANDBOX_MORE_SIZE = 80 };
 const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument, uint64_t now,
                             uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE]);

@@ -134,6 +134,7 @@ static int take_prepared(struct manager *manager, struct sandbox_row *row, struc
 	sandbox->row = *row;
 	sandbox->saved_used_s = row->used_s;
 	sandbox->active_ms = clock_now_ms();
+	sandbox_start_gate(sandbox); /* refusals depend on the row (sandbox_reader) */
 	*ret = sandbox;
 	return 0;
 }

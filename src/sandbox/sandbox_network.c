@@ -11,6 +11,7 @@
 #include "egress/mirror/mirror.h"
 #include "egress/net_secrets.h"
 #include "loop/loop.h"
+#include "sandbox/channel/files.h"
 #include "sandbox/gate/gate.h"
 #include "sandbox/gate/gate_log.h"
 #include "sandbox/internal.h"
@@ -67,6 +68,7 @@ static struct net_policy *make_policy(const struct sandbox *sandbox)
 	struct error err;
 
 	policy->mode = sandbox_network_mode(sandbox);
+	policy->has_tools = sandbox_reader(sandbox) == SANDBOX_FOR_TOOLS;
 	/* Without a list of its own, 'allow' is what the operator allows. */
 	if (sandbox->row.network == NET_MODE_ALLOW && policy->mode == NET_MODE_ALLOW &&
 	    sandbox->row.network_allow[0] == '\0')
@@ -124,6 +126,7 @@ void sandbox_start_gate(struct sandbox *sandbox)
 		.channel = sandbox->channel,
 		.dial = config->dial,
 		.mirror = config->mirror,
+		.interceptor = config->interceptor,
 		.ceiling = config->ceiling,
 		.secrets = config->secrets,
 		.log = policy->mode != NET_MODE_NONE ? sandbox_gate_log(sandbox) : NULL,
@@ -134,19 +137,14 @@ void sandbox_start_gate(struct sandbox *sandbox)
 
 	/* A sandbox that another server has awake has its gate there. */
 	if (policy->mode == NET_MODE_NONE || sandbox->is_guest)
-		sandbox_stop_gate(sandbox);
+		sandbox->gate = gate_free(sandbox->gate);
 	else if (sandbox->gate != NULL)
 		gate_set_policy(sandbox->gate, policy);
 	else if (sandbox->phase == PHASE_READY)
 		sandbox->gate = gate_new(&options, policy);
 }
 
-void sandbox_stop_gate(struct sandbox *sandbox)
-{
-	sandbox->gate = gate_free(sandbox->gate);
-}
-
-void sandbox_free_once(struct sandbox *sandbox)
+static void free_once(struct sandbox *sandbox)
 {
 	struct net_once *once = sandbox->once;
 
@@ -157,6 +155,46 @@ void sandbox_free_once(struct sandbox *sandbox)
 	free(once);
 }
 
+/* --- the CAs that programs trust --- */
+
+static void on_placed(void *ctx, const struct files_reply *reply, const struct error *why)
+{
+	struct sandbox *sandbox = ctx;
+
+	(void)reply;
+	sandbox->placing = NULL;
+	/* Programs then fail to verify hosts, with a message of their own. */
+	if (why != NULL && !sandbox->is_guest)
+		log_warning("sandbox %s: programs do not trust the CA of belljar: %s",
+		            sandbox->row.spec.id, why->msg);
+	sandbox->placed(sandbox);
+}
+
+/* The CA is this server's, so that the file of an earlier server is replaced. A guest leaves the
+ * file of the server whose gate the sandbox has. */
+void sandbox_place_trusted(struct sandbox *sandbox, void (*placed)(struct sandbox *sandbox))
+{
+	const char *trusted = sandbox->manager->config.trusted;
+	struct wire_message request = { .type = WIRE_WRITE };
+	struct error err;
+
+	if (trusted == NULL)
+		return placed(sandbox);
+	request.write = (struct wire_write){ .mode = sandbox->is_guest ? WIRE_WRITE_CREATE
+		                                                       : WIRE_WRITE_REPLACE,
+		                             .flags = WIRE_PARENTS,
+		                             .perm = 0644,
+		                             .max = strlen(trusted),
+		                             .path = view_of(SANDBOX_TRUSTED) };
+	sandbox->placed = placed;
+	if (files_start(sandbox->channel, &request, view_of(trusted), 0, on_placed, sandbox,
+	                &sandbox->placing, &err) < 0) {
+		log_warning("sandbox %s: programs do not trust the CA of belljar: %s",
+		            sandbox->row.spec.id, err.msg);
+		placed(sandbox);
+	}
+}
+
 /* --- hosts for a while --- */
 
 static void on_once_over(void *ctx)
@@ -165,7 +203,7 @@ static void on_once_over(void *ctx)
 	struct sandbox *sandbox = once->sandbox;
 	enum net_mode before = sandbox_network_mode(sandbox);
 
-	sandbox_free_once(sandbox);
+	free_once(sandbox);
 	sandbox_network_changed(sandbox, before);
 }
 
@@ -178,7 +216,7 @@ int sandbox_allow_once(struct sandbox *sandbox, const char *hosts, struct error 
 		return error_set(err, ERR_UNSUPPORTED,
 		                 "another server has this sandbox awake: answer 'for this "
 		                 "sandbox', or use a sandbox of this server");
-	sandbox_free_once(sandbox);
+	free_once(sandbox);
 	once = mem_new(sizeof *once);
 	once->sandbox = sandbox;
 	once->timer = loop_timer_new(sandbox->manager->loop, on_once_over, once);
@@ -191,8 +229,10 @@ int sandbox_allow_once(struct sandbox *sandbox, const char *hosts, struct error 
 
 void sandbox_stop_gates(struct sandbox *sandbox)
 {
-	sandbox_free_once(sandbox);
-	sandbox_stop_gate(sandbox);
+	files_cancel(sandbox->placing);
+	sandbox->placing = NULL;
+	free_once(sandbox);
+	sandbox->gate = gate_free(sandbox->gate);
 	for (unsigned i = 0; i < SANDBOX_INSTALLERS; i++)
 		sandbox->installers[i] = gate_free(sandbox->installers[i]);
 }
@@ -245,6 +285,7 @@ int sandbox_open_installer(struct sandbox *sandbox, struct sandbox_installer *re
 		                 SANDBOX_INSTALLERS);
 	/* With a mirror the installer reaches nothing else: it cannot send anything to an index. */
 	policy->mode = config->mirror != NULL ? NET_MODE_NONE : NET_MODE_PACKAGES;
+	policy->has_tools = sandbox_reader(sandbox) == SANDBOX_FOR_TOOLS;
 	(void)!getrandom(&random, sizeof random, 0);
 	options.port = (uint16_t)(INSTALLER_PORT_FIRST + random % INSTALLER_PORT_COUNT);
 	write_password(options.password);
@@ -314,7 +355,18 @@ static const char *const mirror_variables[] = {
 	("NPM_CONFIG_REGISTRY=" MIRROR_NPM_REGISTRY),
 };
 
-_Static_assert(ARRAY_LEN(variables) + ARRAY_LEN(mirror_variables) + NET_SECRETS_MAX <=
+/* Programs that find the CAs that they trust in a file have different names for it. Node adds the
+ * file to its own CAs, all others replace theirs. */
+static const char *const trust_variables[] = {
+	("SSL_CERT_FILE=" SANDBOX_TRUSTED),      ("CURL_CA_BUNDLE=" SANDBOX_TRUSTED),
+	("REQUESTS_CA_BUNDLE=" SANDBOX_TRUSTED), ("NODE_EXTRA_CA_CERTS=" SANDBOX_TRUSTED),
+	("GIT_SSL_CAINFO=" SANDBOX_TRUSTED),     ("PIP_CERT=" SANDBOX_TRUSTED),
+	("CARGO_HTTP_CAINFO=" SANDBOX_TRUSTED),  ("AWS_CA_BUNDLE=" SANDBOX_TRUSTED),
+	("DENO_CERT=" SANDBOX_TRUSTED),
+};
+
+_Static_assert(ARRAY_LEN(variables) + ARRAY_LEN(mirror_variables) + ARRAY_LEN(trust_variables) +
+                               NET_SECRETS_MAX <=
                        SANDBOX_NETWORK_ENV_MAX,
                "sandbox_make_env() has room");
 
@@ -352,6 +404,9 @@ size_t sandbox_network_env(const struct sandbox *sandbox, char **env)
 	if (mode == NET_MODE_PACKAGES && sandbox->manager->config.mirror != NULL)
 		for (size_t i = 0; i < ARRAY_LEN(mirror_variables); i++)
 			env[count++] = mem_dup(mirror_variables[i]);
+	for (size_t i = 0;
+	     sandbox->manager->config.trusted != NULL && i < ARRAY_LEN(trust_variables); i++)
+		env[count++] = mem_dup(trust_variables[i]);
 	for (size_t i = 0; secrets != NULL && i < secrets->count; i++)
 		env[count++] = mem_format("%s=%s", secrets->items[i].name,
 		                          secrets->items[i].placeholder);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "egress/mirror/mirror.h"
+#include "engine/engine.h"
 #include "server/doctor/doctor.h"
 #include "server/runtime/network.h"
 #include "server/runtime/runtime.h"
@@ -101,6 +102,7 @@ void server_context_init(struct server_context *context, const struct options *o
 		.limit_count = fill_limits(context, options, NULL),
 		.started_ms = clock_now_ms(),
 		.engine = "native",
+		.programs_place = "on this machine",
 		.spec = spec_default(),
 		.has_memory_option = options->sources[OPTION_MEMORY] != OPTION_FROM_TABLE,
 		.has_cpu_option = options->sources[OPTION_CPU] != OPTION_FROM_TABLE,
@@ -136,7 +138,8 @@ int server_context_set_runtime(struct server_context *context, struct runtime *r
 		return -1;
 	context->tools.limits_max = runtime_ceilings(runtime)->max;
 	context->tools.allows_gpus = runtime_allows_gpus(runtime);
-	context->tools.engine = runtime_engine(runtime);
+	context->tools.engine = runtime_engine(runtime)->name;
+	context->tools.programs_place = runtime_engine(runtime)->programs_place;
 	context->tools.has_images = runtime_has_images(runtime);
 	if (runtime_network(runtime) != NULL) {
 		context->tools.network = options->network;

@@ -32,7 +32,7 @@ struct stdio {
 	struct line_reader lines;
 	struct loop_timer *grace_timer;
 	struct loop_timer *hang_up_timer;  /* runs while the input is paused and has hung up */
-	uint64_t grace_ms;                 /* what is left of the grace period */
+	uint64_t grace_ms;                 /* rest of the grace period */
 	struct loop_timer *overflow_timer; /* due at once: closes after the queue has overflowed */
 	bool closing;                      /* stdio_close() was called */
 	bool idle;                         /* no call is in progress any more */

@@ -51,8 +51,8 @@ static void free_requests(struct mcp_call *call)
 		loop_timer_stop(call->asks.timer);
 }
 
-/* The client may still show a form to its user. */
-void ask_requests_cancel(struct mcp_call *call)
+/* Tells the client that no response is needed any more: it may still show a form to its user. */
+static void cancel_requests(struct mcp_call *call)
 {
 	struct mcp_session *session = call->session;
 
@@ -74,14 +74,14 @@ void ask_requests_cancel(struct mcp_call *call)
 static void on_cancel(struct mcp_call *call, void *ctx)
 {
 	(void)ctx;
-	ask_requests_cancel(call);
+	cancel_requests(call);
 	call_end_without_response(call);
 }
 
 static void fail_call(struct mcp_call *call, const struct error *why)
 {
 	call->on_cancel = NULL;
-	ask_requests_cancel(call);
+	cancel_requests(call);
 	mcp_respond_tool_error(call, why);
 }
 

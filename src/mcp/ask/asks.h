@@ -56,5 +56,3 @@ void ask_wait(struct mcp_call *call);
 void ask_requests_send(struct mcp_call *call);
 /* False if the message is not the response to one of the session's requests. */
 bool ask_requests_receive(struct mcp_session *session, const struct rpc_message *rpc);
-/* Tells the client that no response is needed any more. */
-void ask_requests_cancel(struct mcp_call *call);

@@ -48,7 +48,8 @@ void roots_request(struct mcp_session *session)
 	sink_send(session->sink, MCP_REQUEST, (struct view){ text, len });
 }
 
-void roots_take(struct mcp_server *server, const json_t *result)
+/* Passes the result of roots/list to mcp_config.roots. */
+static void take_roots(struct mcp_server *server, const json_t *result)
 {
 	AUTO_JSON json_t *owners = json_list(); /* keeps the strings of `paths` */
 	const char *paths[ROOTS_MAX];
@@ -79,7 +80,7 @@ bool roots_receive_response(struct mcp_session *session, const struct rpc_messag
 	if (id == NULL || session->roots_id[0] == '\0' || strcmp(id, session->roots_id) != 0)
 		return false;
 	session->roots_id[0] = '\0';
-	roots_take(session->server, rpc->result);
+	take_roots(session->server, rpc->result);
 	return true;
 }
 
@@ -94,6 +95,6 @@ bool mcp_await_roots(struct mcp_call *call)
 	mcp_ask(call, key, MCP_ASK_ROOTS, NULL);
 	if (!mcp_await_answers(call))
 		return false;
-	roots_take(call->server, mcp_answer(call, key));
+	take_roots(call->server, mcp_answer(call, key));
 	return true;
 }

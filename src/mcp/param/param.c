@@ -167,7 +167,8 @@ static json_t *number_schema(const struct param *param, bool is_input)
 	if (is_input && param->max <= SHOWN_MAX)
 		json_set(schema, "maximum", json_int(param->max));
 	if (is_input && !param->required && has_default_number(param) &&
-	    (whole ? param->fallback.integer != 0 : param->fallback.number != 0))
+	    (param->shows_zero ||
+	     (whole ? param->fallback.integer != 0 : param->fallback.number != 0)))
 		json_set(schema, "default",
 		         whole ? json_int(param->fallback.integer)
 		               : json_num(param->fallback.number));
@@ -194,8 +195,8 @@ static json_t *param_value_schema(const struct param *param, bool is_input)
 		return enum_schema(param);
 	case PARAM_BOOL:
 		schema = new_schema("boolean");
-		if (is_input && param->fallback.boolean)
-			json_set(schema, "default", json_true());
+		if (is_input && (param->fallback.boolean || param->shows_zero))
+			json_set(schema, "default", json_boolean(param->fallback.boolean));
 		return schema;
 	case PARAM_INT:
 	case PARAM_NUMBER:

@@ -57,6 +57,7 @@ struct param {
 	enum param_type type;
 	bool required;
 	bool hidden;      /* decoded, but neither in the schema nor in the manual nor in errors */
+	bool shows_zero;  /* INT, NUMBER, BOOL: the schema has a default of 0 or false too */
 	int64_t min, max; /* see the table above */
 	size_t item_max;  /* bytes of one string in STRINGS and MAP */
 	union {

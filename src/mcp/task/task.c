@@ -110,7 +110,8 @@ json_t *task_related_meta(const struct mcp_task *task)
 
 /* --- changes --- */
 
-/* The session of a task of 2025-11-25 is told; in the stateless era, listen requests are. */
+/* Sends notifications/tasks/status: in 2025-11-25 to the session of the task, in the stateless era
+ * to the listen requests. */
 static void notify_status(struct mcp_task *task)
 {
 	struct mcp_call *call = task->call;

@@ -350,6 +350,12 @@ static void on_source(void *ctx, const struct files_reply *reply, const struct e
 		fail_copy(copy, &copy->options.from, &err);
 		return;
 	}
+	if (copy->options.only_directory && copy->source.type != WIRE_FILE_DIRECTORY) {
+		(void)error_set(&err, ERR_INVALID, "%s: is not a directory",
+		                copy->options.from.path);
+		fail_copy(copy, &copy->options.from, &err);
+		return;
+	}
 	stat_path(copy, &copy->options.to, copy->target, 0, on_target);
 }
 

@@ -49,6 +49,7 @@ struct copy_options {
 	bool overwrite;   /* replace a file, merge a directory; otherwise both are refused */
 	bool preview;     /* change nothing, report what would change; implies overwrite */
 	bool gitignore;   /* leave out the files that .gitignore files of the source name */
+	bool only_directory; /* a source that is a file is refused */
 	uint64_t max_bytes;
 	uint32_t max_count;
 };

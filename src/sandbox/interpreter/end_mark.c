@@ -17,6 +17,13 @@ static size_t match_prefix(const struct end_mark *mark, struct view bytes, size_
 	size_t i = 0;
 
 	for (; i < bytes.len && at < KERNEL_MARK_LEN; i++) {
+		if (at == 0) {
+			const char *first = memchr(bytes.ptr + i, mark->bytes[0], bytes.len - i);
+
+			i = first != NULL ? (size_t)(first - bytes.ptr) : bytes.len;
+			if (first == NULL)
+				break;
+		}
 		/* After a mismatch continue with the longest suffix of what has matched that is a
 		 * prefix of the mark as well, as in the Knuth-Morris-Pratt search. */
 		while (at != 0 && bytes.ptr[i] != mark->bytes[at]) {

@@ -32,7 +32,7 @@ enum interpreter_stage {
 	INTERPRETER_STARTING, /* BOOT was sent */
 	INTERPRETER_IDLE,
 	INTERPRETER_RUNNING, /* RUN was sent */
-	INTERPRETER_MARKING, /* ENDED arrived, MARK was sent */
+	INTERPRETER_MARKING, /* ENDED arrived, and MARK was sent before or after it */
 };
 
 struct interpreter {
@@ -41,6 +41,7 @@ struct interpreter {
 	bool is_ready;  /* READY has arrived */
 	bool sent_text; /* after TEXT */
 	struct loop *loop;
+	const struct sandbox *sandbox;
 	const struct interpreter_owner_events *owner;
 	void *owner_ctx;
 	const struct interpreter_user_events *user; /* NULL: nothing executes */
@@ -55,6 +56,7 @@ struct interpreter {
 	size_t sent;          /* bytes of them that were sent */
 	struct buf in;        /* the front of a message that has not arrived completely */
 	struct end_mark marks[2];
+	bool is_mark_sent;      /* with RUN */
 	size_t bytes_since_end; /* of output, since ENDED */
 	uint64_t mark_deadline; /* on the clock of clock.h */
 	struct loop_timer *mark_timer;
@@ -73,6 +75,8 @@ void interpreter_send(struct interpreter *interpreter);
 void interpreter_start_pending(struct interpreter *interpreter);
 /* Starts the execution of an interpreter whose RUN is in `out`. */
 void interpreter_begin(struct interpreter *interpreter);
+/* The program has ended before its mark: delivers what could have been the beginning of one. */
+void interpreter_flush_held(struct interpreter *interpreter);
 void interpreter_on_output(void *ctx, bool is_stderr, struct view bytes);
 void interpreter_on_control(void *ctx, struct view bytes);
 void interpreter_on_mark_timeout(void *ctx);

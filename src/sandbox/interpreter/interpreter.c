@@ -104,6 +104,7 @@ static void on_program_ended(void *ctx, const struct run_end *run_end)
 	struct error err;
 
 	interpreter->run = NULL;
+	interpreter_flush_held(interpreter);
 	if (!interpreter->is_ready) {
 		char how[64];
 
@@ -178,6 +179,7 @@ static struct interpreter *new_interpreter(struct sandbox *sandbox,
 	interpreter->program = options->program;
 	interpreter->is_session = options->is_session;
 	interpreter->loop = sandbox_loop(sandbox);
+	interpreter->sandbox = sandbox;
 	interpreter->mark_timer = loop_timer_new(interpreter->loop, interpreter_on_mark_timeout,
 	                                         interpreter);
 	interpreter->idle_timer = loop_timer_new(interpreter->loop, interpreter_on_idle_timer,

@@ -1,8 +1,9 @@
 /* interpreter_exec.c - one execution in an interpreter (see internal.h).
  *
- * The server cannot see where the output of one execution ends in a pipe that outlives it. So after
- * ENDED the server sends a random mark, the interpreter writes the mark to stdout and stderr, and
- * what arrives in front of the mark belongs to the execution. */
+ * The server cannot see where the output of one execution ends in a pipe that outlives it. So the
+ * server sends a random mark, the interpreter writes the mark to stdout and stderr after ENDED, and
+ * what arrives in front of the mark belongs to the execution. Where the code cannot read the mark,
+ * the server sends it together with RUN, which saves a round trip; otherwise after ENDED. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -111,8 +112,10 @@ static void search_mark(struct interpreter *interpreter, bool is_stderr, struct 
 	struct view before[2];
 	char held[KERNEL_MARK_LEN];
 
-	interpreter->bytes_since_end += bytes.len;
-	start_mark_timer(interpreter);
+	if (interpreter->stage == INTERPRETER_MARKING) {
+		interpreter->bytes_since_end += bytes.len;
+		start_mark_timer(interpreter);
+	}
 	end_mark_search(mark, &bytes, before);
 	memcpy(held, before[0].ptr, before[0].len);
 	deliver_output(interpreter, is_stderr, (struct view){ held, before[0].len });
@@ -138,7 +141,10 @@ void interpreter_on_output(void *ctx, bool is_stderr, struct view bytes)
 		keep_early_output(interpreter, is_stderr, bytes);
 		return;
 	case INTERPRETER_RUNNING:
-		deliver_output(interpreter, is_stderr, bytes);
+		if (interpreter->is_mark_sent)
+			search_mark(interpreter, is_stderr, bytes);
+		else
+			deliver_output(interpreter, is_stderr, bytes);
 		return;
 	case INTERPRETER_MARKING:
 		search_mark(interpreter, is_stderr, bytes);
@@ -164,12 +170,49 @@ void interpreter_begin(struct interpreter *interpreter)
 		deliver_early_output(interpreter, i);
 }
 
+/* The mark is random, so that code cannot print it ahead of time. Code that guessed it could only
+ * cut its own output short. */
+static int add_mark(struct interpreter *interpreter, struct error *err)
+{
+	char bytes[KERNEL_MARK_LEN];
+
+	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+		abort();
+	/* No text in UTF-8 has this byte, so text is never held back as the beginning of a mark. */
+	bytes[0] = '\xff';
+	for (int i = 0; i < 2; i++)
+		end_mark_init(&interpreter->marks[i], bytes);
+	return kernel_encode_mark(&interpreter->out, bytes, err);
+}
+
+/* A process that forks for each fresh run takes the mark itself, and the code has neither its
+ * socket nor its memory. The code of a session has both. */
+static bool hides_mark(const struct interpreter *interpreter)
+{
+	return interpreter->program->is_reusable && !interpreter->is_session;
+}
+
 void interpreter_start_pending(struct interpreter *interpreter)
 {
+	struct error err;
+
 	buf_done(&interpreter->out);
 	interpreter->out = interpreter->pending;
 	buf_init(&interpreter->pending, INTERPRETER_OUT_MAX);
+	interpreter->is_mark_sent = hides_mark(interpreter) && add_mark(interpreter, &err) == 0;
 	interpreter_begin(interpreter);
+}
+
+void interpreter_flush_held(struct interpreter *interpreter)
+{
+	if (interpreter->stage != INTERPRETER_RUNNING || !interpreter->is_mark_sent)
+		return;
+	for (int i = 0; i < 2; i++) {
+		const struct end_mark *mark = &interpreter->marks[i];
+
+		if (!mark->is_found)
+			deliver_output(interpreter, i, (struct view){ mark->bytes, mark->held });
+	}
 }
 
 /* The owner may kill an idle interpreter, so it is notified from a timer, when no function of the
@@ -202,9 +245,14 @@ static bool is_near_deadline(const struct interpreter *interpreter, uint64_t wit
 	return interpreter->deadline_at != 0 && clock_now_ms() + within >= interpreter->deadline_at;
 }
 
+static bool are_marks_found(const struct interpreter *interpreter)
+{
+	return interpreter->marks[0].is_found && interpreter->marks[1].is_found;
+}
+
 static void finish_if_marked(struct interpreter *interpreter)
 {
-	if (!interpreter->marks[0].is_found || !interpreter->marks[1].is_found)
+	if (interpreter->stage != INTERPRETER_MARKING || !are_marks_found(interpreter))
 		return;
 	/* The deadline is lifted only now, and not at ENDED: code that gets hold of descriptor 3
 	 * can send a false ENDED and run on without a deadline. */
@@ -219,6 +267,10 @@ void interpreter_on_mark_timeout(void *ctx)
 {
 	struct interpreter *interpreter = ctx;
 
+	if (are_marks_found(interpreter)) {
+		finish_if_marked(interpreter);
+		return;
+	}
 	interpreter->is_spent = true;
 	run_end_add_note(&interpreter->end, "the interpreter did not mark the end of the output");
 	report_ended(interpreter);
@@ -228,7 +280,6 @@ void interpreter_on_mark_timeout(void *ctx)
 
 static void receive_ended(struct interpreter *interpreter, const struct kernel_message *message)
 {
-	char bytes[KERNEL_MARK_LEN];
 	struct error err;
 
 	interpreter->end.code = message->ended.code;
@@ -237,18 +288,20 @@ static void receive_ended(struct interpreter *interpreter, const struct kernel_m
 	interpreter->is_exit = message->ended.is_exit;
 	if (is_near_deadline(interpreter, NEAR_MS) || interpreter->is_exit)
 		interpreter->is_spent = true;
-	/* The mark is random, so that code cannot print it ahead of time. Code that guessed it
-	 * could only cut its own output short. */
-	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-		abort();
-	for (int i = 0; i < 2; i++)
-		end_mark_init(&interpreter->marks[i], bytes);
 	interpreter->bytes_since_end = 0;
 	interpreter->mark_deadline = clock_now_ms() +
 	                             (interpreter->is_session ? SESSION_MARK_ALL_MS : MARK_ALL_MS);
 	interpreter->stage = INTERPRETER_MARKING;
 	start_mark_timer(interpreter);
-	if (kernel_encode_mark(&interpreter->out, bytes, &err) < 0)
+	if (interpreter->is_mark_sent) {
+		/* The agent sends output before messages, so the marks may be here already. The
+		 * user is notified from the timer, when no function of the interpreter is on the
+		 * stack. */
+		if (are_marks_found(interpreter))
+			loop_timer_start(interpreter->mark_timer, 0);
+		return;
+	}
+	if (add_mark(interpreter, &err) < 0)
 		loop_timer_start(interpreter->mark_timer, 0);
 	interpreter_send(interpreter);
 }
@@ -312,7 +365,8 @@ static int receive_message(struct interpreter *interpreter, const struct kernel_
 	if (is_running && message->type == KERNEL_LEFT && reports_end(interpreter)) {
 		interpreter->end = (struct run_end){ 0 }; /* a second LEFT replaces the first */
 		if (!is_near_deadline(interpreter, 0))
-			run_end_add_left(&interpreter->end, message->left.commands);
+			run_end_add_left(&interpreter->end, interpreter->sandbox,
+			                 message->left.commands);
 		return 0;
 	}
 	if (is_running && message->type == KERNEL_ENDED && reports_end(interpreter)) {

@@ -13,6 +13,7 @@ enum {
 	PATH_LEN_MAX = 4096,
 	LEFT_MAX = 1024,
 	ID_MAX = 128,
+	WAIT_MAX = 4,
 	DIGITS_MAX = 20, /* of UINT64_MAX */
 	SIGNAL_MAX = 64,
 };
@@ -275,7 +276,18 @@ static int take_shown(struct decoder *d, struct kernel_message *message)
 
 static int take_cleared(struct decoder *d, struct kernel_message *message)
 {
-	return take_text(d, "id", ID_MAX, &message->cleared.id);
+	struct view wait = { "", 0 };
+
+	if (take_text(d, "id", ID_MAX, &message->cleared.id) < 0)
+		return -1;
+	if (d->rest.len == 0)
+		return 0;
+	if (take_text(d, "wait", WAIT_MAX, &wait) < 0)
+		return -1;
+	if (!view_is(wait, "wait"))
+		return fail_rule(d, "wait", "is another word");
+	message->cleared.waits = true;
+	return 0;
 }
 
 static int take_error(struct decoder *d, struct kernel_message *message)

@@ -15,6 +15,9 @@
  *                          <-   LEFT (fresh only, if processes were left running), ENDED
  *   MARK nonce             ->   writes the nonce to its descriptors 1 and 2, behind all output
  *
+ * To a process that forks for each fresh run (Python) MARK is sent right behind RUN: that process
+ * reads it only after ENDED, and the code does not have the socket.
+ *
  * An interpreter that becomes its run (kernel_program.once) gets RUN right behind BOOT. It sends
  * READY, NAMES, SHOWN and CLEARED, and its exit is the end of the run.
  *
@@ -85,9 +88,11 @@ struct kernel_message {
 		struct {
 			struct view mime, text, path, id;
 		} shown;
-		/* The code removed what it displayed so far: all of it, or what has the id. */
+		/* The code removed what it displayed and printed so far, or the display that has
+		 * the id. A last field "wait" says: not before there is more output. */
 		struct {
 			struct view id; /* "": all */
+			bool waits;
 		} cleared;
 		struct {
 			struct view name, message, traceback;

@@ -178,7 +178,7 @@ static void on_message(void *ctx, const struct wire_message *message)
 	link->input = input_new(link->forward->options.loop, link->fd, &inward, link);
 }
 
-/* What the client has not read yet is still written. */
+/* The program has ended its side: bytes that the client has not read yet are still written. */
 static void on_done(void *ctx, const struct wire_done *done)
 {
 	struct port_link *link = ctx;

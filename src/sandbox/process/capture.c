@@ -22,6 +22,12 @@ void capture_done(struct capture *capture)
 	capture->head_len = capture->head_room = capture->tail_len = 0;
 }
 
+void capture_clear(struct capture *capture)
+{
+	capture_done(capture);
+	capture_init(capture, capture->head_max, capture->tail_max);
+}
+
 static size_t min_size(size_t a, size_t b)
 {
 	return a < b ? a : b;

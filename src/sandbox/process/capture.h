@@ -20,6 +20,7 @@ struct capture {
 void capture_init(struct capture *capture, size_t head_max, size_t tail_max);
 void capture_done(struct capture *capture);
 
+void capture_clear(struct capture *capture); /* as if nothing had been added */
 void capture_add(struct capture *capture, struct view bytes);
 /* Whether `bytes` more would push bytes out of the middle. */
 bool capture_would_lose(const struct capture *capture, size_t bytes);

@@ -97,6 +97,7 @@ struct process {
 	bool is_by_name;     /* its interpreter was looked for along PATH when it started */
 	bool is_stopped;     /* process_stop() was called */
 	bool is_last_stderr; /* the stream that was printed to last */
+	bool is_clear_due;   /* the next output or display replaces all before it */
 	bool is_detached;
 	bool is_read; /* the process has ended and a caller has read its log to the end */
 };

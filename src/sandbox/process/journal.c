@@ -24,6 +24,12 @@ void journal_add_bytes(struct journal *journal, bool is_stderr, size_t bytes)
 		add_entry(journal, &entry);
 }
 
+void journal_clear(struct journal *journal)
+{
+	journal->count = 0;
+	journal->is_full = false;
+}
+
 unsigned journal_add_display(struct journal *journal)
 {
 	const struct process_entry entry = { .kind = PROCESS_ENTRY_DISPLAY,

@@ -21,5 +21,7 @@ struct journal {
 };
 
 void journal_add_bytes(struct journal *journal, bool is_stderr, size_t bytes);
+/* Removes all entries. Displays are numbered on. */
+void journal_clear(struct journal *journal);
 /* Returns the number of the display, from 1 on; 0: there is no room for its entry. */
 unsigned journal_add_display(struct journal *journal);

@@ -6,6 +6,7 @@
 #include "engine/spec.h"
 #include "loop/loop.h"
 #include "sandbox/channel/files.h"
+#include "sandbox/interpreter/kernel_wire.h"
 #include "sandbox/process/internal.h"
 #include "sandbox/registry/history.h"
 #include "sandbox/sandbox.h"
@@ -49,11 +50,35 @@ static void open_file(struct process_sink *sink)
 	                        capture_tail(&sink->capture), &spill_events, sink);
 }
 
+/* Removes all output so far, unless a stream is too long for the memory: the file with all of it
+ * could not be changed. The log of a detached process keeps its bytes, which may have been
+ * read already. */
+static void clear_output(struct process *process)
+{
+	process->is_clear_due = false;
+	if (process->sinks[0].spill != NULL || process->sinks[1].spill != NULL)
+		return;
+	for (int i = 0; i < 2; i++)
+		capture_clear(&process->sinks[i].capture);
+	journal_clear(&process->journal);
+}
+
+static void clear_if_due(struct process *process)
+{
+	const struct kernel_message all = { .type = KERNEL_CLEARED };
+
+	if (!process->is_clear_due)
+		return;
+	displays_add(&process->displays, &all);
+	clear_output(process);
+}
+
 static void on_output(void *ctx, bool is_stderr, struct view bytes)
 {
 	struct process *process = ctx;
 	struct process_sink *sink = &process->sinks[is_stderr];
 
+	clear_if_due(process);
 	/* The file is created with the first byte that the capture cannot keep, while the capture
 	 * still has everything in front of it. */
 	if (sink->spill == NULL && capture_would_lose(&sink->capture, bytes.len))
@@ -72,9 +97,21 @@ static void on_output(void *ctx, bool is_stderr, struct view bytes)
 static void on_display(void *ctx, const struct kernel_message *message)
 {
 	struct process *process = ctx;
-	size_t count = process->displays.count;
+	bool is_clear = message->type == KERNEL_CLEARED && message->cleared.id.len == 0;
+	size_t count;
 
+	if (is_clear && message->cleared.waits) {
+		process->is_clear_due = true;
+		return;
+	}
+	if (message->type == KERNEL_CLEARED)
+		process->is_clear_due &= !is_clear;
+	else
+		clear_if_due(process);
+	count = process->displays.count;
 	displays_add(&process->displays, message);
+	if (is_clear)
+		clear_output(process);
 	if (process->displays.count > count)
 		process->displays.items[count].number = journal_add_display(&process->journal);
 	process_changed(process);

@@ -1,4 +1,5 @@
 /* process_prepare.c - from a new process to its run: files, directory, program (see internal.h). */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -11,6 +12,15 @@
 #include "sandbox/sandbox.h"
 
 enum { FILE_PERM = 0644, STAT_MAX = 64 * 1024 };
+
+/* The kernel for the code; NULL: its language has none. */
+static const struct kernel_program *kernel_of(const struct process_options *options)
+{
+	const struct kernel_program *kernel = options->language->kernel;
+
+	return kernel != NULL && options->session == NULL && kernel->fresh != NULL ? kernel->fresh
+	                                                                           : kernel;
+}
 
 /* --- the run ---------------------------------------------------------------------------------- */
 
@@ -64,7 +74,7 @@ static void start_in_interpreter(struct process *process, const char *path)
 	const struct process_options *options = &process->options;
 	const struct process_limits *limits = sandbox_process_limits(process->processes->sandbox);
 	const struct code_options code = {
-		.program = options->language->kernel,
+		.program = kernel_of(options),
 		.path = path,
 		.code = options->code,
 		.in = options->in,
@@ -140,16 +150,17 @@ static int language_index(const struct language *language)
 	return -1;
 }
 
-/* An interpreter exists for the first runner of a language only, whether its program is called
- * python3 or python, and gets all of stdin at once. */
-static bool can_use_interpreter(const struct process_options *options, const struct language *host,
-                                const char *program)
+/* Whether the code runs in an interpreter that has a kernel for this runner's program. Such an
+ * interpreter gets all of stdin at once. */
+static bool can_use_interpreter(const struct process_options *options, const char *program)
 {
-	const struct kernel_program *kernel = options->language->kernel;
+	const struct kernel_program *kernel = kernel_of(options);
+	char word[64];
 
+	(void)snprintf(word, sizeof word, " %s ", program);
 	return kernel != NULL && !options->keep_input &&
 	       (options->session != NULL || !kernel->runs_cells_only) &&
-	       strncmp(host->runners[0].program, program, strlen(program)) == 0;
+	       strstr(kernel->runners, word) != NULL;
 }
 
 static void fail_without_interpreter(struct process *process, const struct language *host,
@@ -186,7 +197,7 @@ static void start_code(struct process *process)
 	}
 	runner = &language->runners[found->of[i].runner];
 	path = arena_text(&process->arena, found->of[i].path);
-	if (can_use_interpreter(&process->options, language, runner->program))
+	if (can_use_interpreter(&process->options, runner->program))
 		start_in_interpreter(process, path);
 	else if (process->options.session != NULL)
 		fail_without_interpreter(process, language, path);

@@ -1,15 +1,20 @@
 /* saved_code.c - the run of code that is saved, compiled, executed and removed (see internal.h). */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/mem.h"
 #include "kernels/languages.h"
 #include "sandbox/channel/channel.h"
 #include "sandbox/channel/files.h"
+#include "sandbox/interpreter/kernel_wire.h"
 #include "sandbox/process/internal.h"
 #include "sandbox/run/code_dir.h"
 #include "sandbox/sandbox.h"
+#include "wire/table.h"
 
 enum { CODE_PERM = 0644 };
 
@@ -29,6 +34,8 @@ struct saved_code {
 	uint64_t deadline_at; /* of all steps together; 0: none */
 	size_t unconsumed[2]; /* output of the current step that was not returned */
 	size_t discarded[2];  /* credit that comes back for the compiler, which has ended */
+	struct buf displays;  /* the front of a message that has not arrived completely */
+	bool is_mute;         /* the program broke the protocol: its messages are ignored */
 };
 
 static const struct run_ops saved_code_ops;
@@ -42,6 +49,7 @@ static void free_saved_code(struct saved_code *code)
 {
 	code_dir_remove(&code->dir, code->sandbox);
 	arena_done(&code->arena);
+	buf_done(&code->displays);
 	free(code);
 }
 
@@ -125,9 +133,38 @@ static void on_ended(void *ctx, const struct run_end *end)
 	report_end(code, end);
 }
 
-static const struct run_events program_events = {
-	.output = on_output, .writable = on_writable, .ended = on_ended, .failed = on_failed
-};
+/* Passes on what the program displays. Any other message is ignored: how the program ends is known
+ * from its exit status. */
+static int receive_displays(struct saved_code *code, struct view bytes, struct error *err)
+{
+	struct kernel_message message;
+	int r;
+
+	if (buf_add(&code->displays, bytes, err) < 0)
+		return -1;
+	bytes = buf_view(&code->displays);
+	while ((r = kernel_decode(&bytes, &message, err)) == 1)
+		if (message.type == KERNEL_SHOWN || message.type == KERNEL_CLEARED)
+			code->events->display(code->ctx, &message);
+	memmove(code->displays.ptr, bytes.ptr, bytes.len);
+	buf_truncate(&code->displays, bytes.len);
+	return r;
+}
+
+static void on_control(void *ctx, struct view bytes)
+{
+	struct saved_code *code = ctx;
+	struct error err;
+
+	if (!code->is_mute && receive_displays(code, bytes, &err) < 0)
+		code->is_mute = true;
+}
+
+static const struct run_events program_events = { .output = on_output,
+	                                          .writable = on_writable,
+	                                          .control = on_control,
+	                                          .ended = on_ended,
+	                                          .failed = on_failed };
 
 static void start_program(struct saved_code *code)
 {
@@ -136,6 +173,7 @@ static void start_program(struct saved_code *code)
 
 	options.argv = fill_command(code, code->options.runner->run, code->options.args);
 	options.deadline_ms = time_left(code);
+	options.with_control = code->options.runner->has_displays && code->events->display != NULL;
 	if (run_start(code->sandbox, &options, &program_events, code, &code->step, &err) < 0) {
 		report_failure(code, &err);
 		return;
@@ -247,6 +285,7 @@ struct run *saved_code_new(struct sandbox *sandbox, const struct saved_code_opti
 	code->options.run = &code->run_options;
 	code->events = events;
 	code->ctx = ctx;
+	buf_init(&code->displays, KERNEL_HEADER + KERNEL_MESSAGE_MAX + WIRE_FRAME_MAX);
 	return &code->run;
 }
 

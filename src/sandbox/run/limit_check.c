@@ -31,8 +31,13 @@ void run_end_add_note(struct run_end *end, const char *fmt, ...)
 
 /* The agent and the programs of a sandbox choose the text. Without line ends and brackets it cannot
  * look like a line of belljar's own. */
-void run_end_add_left(struct run_end *end, struct view commands)
+void run_end_add_left(struct run_end *end, const struct sandbox *sandbox, struct view commands)
 {
+	static const char *const advice[] = {
+		[SANDBOX_FOR_TOOLS] = "to keep one, start it with run_command {background: true}",
+		[SANDBOX_FOR_PROFILE] = "a program runs no longer than the call that starts it",
+		[SANDBOX_FOR_PERSON] = "a program runs no longer than the command that starts it",
+	};
 	char text[WIRE_LEFT_MAX + 1];
 	size_t n = 0;
 
@@ -42,10 +47,8 @@ void run_end_add_left(struct run_end *end, struct view commands)
 		text[n] = c < ' ' || c > '~' || c == '[' || c == ']' ? '?' : c;
 	}
 	text[n] = '\0';
-	run_end_add_note(end,
-	                 "processes left running were ended%s%s%s: to keep one, start it with "
-	                 "run_command {background: true}",
-	                 n != 0 ? " (" : "", text, n != 0 ? ")" : "");
+	run_end_add_note(end, "processes left running were ended%s%s%s: %s", n != 0 ? " (" : "",
+	                 text, n != 0 ? ")" : "", advice[sandbox_reader(sandbox)]);
 }
 
 void limit_check_start(struct limit_check *check, struct sandbox *sandbox)
@@ -66,8 +69,10 @@ static void add_refusals(const struct limit_check *check, struct run_end *end)
 		return;
 	run_end_add_note(end, "network: %s", attempt->reason);
 	if (others != 0)
-		run_end_add_note(end, "further hosts that were refused: %zu, see sandbox_info",
-		                 others);
+		run_end_add_note(end, "further hosts that were refused: %zu%s", others,
+		                 sandbox_reader(check->sandbox) == SANDBOX_FOR_TOOLS
+		                         ? ", see sandbox_info"
+		                         : "");
 }
 
 /* A process was killed while the sandbox was far from its own limit, so the limit was that of the

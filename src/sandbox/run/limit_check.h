@@ -40,6 +40,6 @@ void limit_check_cancel(struct limit_check *check); /* fn is not called any more
 
 /* Adds that processes were killed which the program had left running. `commands` is text of the
  * sandbox, and may be empty. */
-void run_end_add_left(struct run_end *end, struct view commands);
+void run_end_add_left(struct run_end *end, const struct sandbox *sandbox, struct view commands);
 /* Appends to end->note, separated by "; ". */
 void run_end_add_note(struct run_end *end, const char *fmt, ...) PRINTF_LIKE(2, 3);

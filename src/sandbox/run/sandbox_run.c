@@ -122,7 +122,7 @@ static void on_message(void *ctx, const struct wire_message *message)
 	/* Of a program that was stopped, or timed out, all processes are killed anyway. */
 	if ((exited->flags & WIRE_EXITED_LEFT) != 0 && !program->end.timed_out &&
 	    program->kill_timer == NULL)
-		run_end_add_left(&program->end, exited->left);
+		run_end_add_left(&program->end, program->sandbox, exited->left);
 	program->has_exited = true;
 	loop_timer_start(program->overdue_timer, run_overdue_ms);
 }

@@ -289,9 +289,9 @@ static void print_address(const struct http_service *service, const struct http_
 
 static void start_listener(struct http_service *service, struct http_listen *listen)
 {
-	const struct http_listener_options options = {
-		.is_local = listen->is_local, .tls = listen->is_unix ? NULL : service->secrets.tls
-	};
+	const struct http_listener_options options = { .tls = listen->is_unix
+		                                                      ? NULL
+		                                                      : service->secrets.tls };
 
 	log_info("serves %s on %s", options.tls != NULL ? "HTTPS" : "HTTP", listen->name);
 	if (!listen->is_local && options.tls == NULL && service->secrets.access != NULL)

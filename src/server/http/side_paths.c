@@ -28,9 +28,10 @@ struct fetch {
 	struct sandbox *sandbox;      /* held */
 	struct files_op *op;
 	char *path; /* in the sandbox */
-	bool is_list;
-	size_t max;      /* bytes of the file */
-	size_t reserved; /* of file_memory_reserve() */
+	enum { FETCH_FILE, FETCH_LIST, FETCH_SKILL } kind;
+	struct skill_info skill; /* of FETCH_SKILL */
+	size_t max;              /* bytes of the file */
+	size_t reserved;         /* of file_memory_reserve() */
 };
 
 static void respond_json(struct http_request *request, int status, json_t *body)
@@ -92,6 +93,7 @@ static void respond_list(struct http_request *request, struct view records)
 		json_set(item, "modified", json_str(file_time(entry.modified_ms, when)));
 		json_push(list, item);
 	}
+	json_set(body, "count", json_int((json_int_t)json_array_size(list)));
 	json_set(body, "artifacts", list);
 	respond_json(request, 200, body);
 }
@@ -109,6 +111,27 @@ static void respond_file(struct http_request *request, const char *path, struct 
 	http_respond(request, 200, fields, bytes);
 }
 
+static json_t *describe_skill(const struct skill_info *skill)
+{
+	json_t *object = json_obj();
+
+	json_set(object, "skill_id", json_str(skill->id));
+	json_set(object, "name", json_str(skill->name));
+	json_set(object, "description", json_str(skill->description));
+	json_set(object, "version", json_str(skill->version));
+	return object;
+}
+
+static void respond_skill(struct http_request *request, const struct skill_info *skill,
+                          struct view text)
+{
+	json_t *body = describe_skill(skill);
+
+	json_set(body, "dependencies", json_str(skill->dependencies));
+	json_set(body, "content", json_str_view(skills_body(text)));
+	respond_json(request, 200, body);
+}
+
 static void on_files(void *ctx, const struct files_reply *reply, const struct error *why)
 {
 	struct fetch *fetch = ctx;
@@ -118,8 +141,10 @@ static void on_files(void *ctx, const struct files_reply *reply, const struct er
 		fail_fetch(fetch, why);
 		return;
 	}
-	if (fetch->is_list)
+	if (fetch->kind == FETCH_LIST)
 		respond_list(fetch->request, reply->bytes);
+	else if (fetch->kind == FETCH_SKILL)
+		respond_skill(fetch->request, &fetch->skill, reply->bytes);
 	else
 		respond_file(fetch->request, fetch->path, reply->bytes);
 	free_fetch(fetch);
@@ -174,7 +199,7 @@ static void on_stat(void *ctx, const struct files_reply *reply, const struct err
 static void on_awake(void *ctx, const struct error *why)
 {
 	struct fetch *fetch = ctx;
-	struct wire_message request = { .type = fetch->is_list ? WIRE_TREE : WIRE_STAT };
+	struct wire_message request = { .type = fetch->kind == FETCH_LIST ? WIRE_TREE : WIRE_STAT };
 
 	if (fetch->request == NULL) {
 		free_fetch(fetch);
@@ -184,7 +209,7 @@ static void on_awake(void *ctx, const struct error *why)
 		fail_fetch(fetch, why);
 		return;
 	}
-	if (fetch->is_list) {
+	if (fetch->kind == FETCH_LIST) {
 		request.tree = (struct wire_tree){ .depth = DEPTH_MAX,
 			                           .limit = ENTRIES_MAX,
 			                           .path = view_of(fetch->path) };
@@ -204,9 +229,10 @@ static void on_closed(void *ctx)
 		free_fetch(fetch);
 }
 
-/* Continues in the caller's sandbox, which is made at the first use. */
+/* Continues in the caller's sandbox, which is made at the first use. `what` has the path and the
+ * kind. */
 static void start_fetch(const struct side_paths *paths, struct http_request *request,
-                        const struct mcp_caller *caller, const char *path, bool is_list)
+                        const struct mcp_caller *caller, const char *path, struct fetch what)
 {
 	struct sandbox *sandbox;
 	struct fetch *fetch;
@@ -217,11 +243,11 @@ static void start_fetch(const struct side_paths *paths, struct http_request *req
 		return;
 	}
 	fetch = mem_new(sizeof *fetch);
-	*fetch = (struct fetch){ .request = request,
-		                 .sandbox = sandbox,
-		                 .path = mem_dup(path),
-		                 .is_list = is_list,
-		                 .max = paths->max_artifact };
+	*fetch = what;
+	fetch->request = request;
+	fetch->sandbox = sandbox;
+	fetch->path = mem_dup(path);
+	fetch->max = paths->max_artifact;
 	sandbox_hold(sandbox);
 	http_on_close(request, on_closed, fetch);
 	sandbox_wake(sandbox, on_awake, fetch);
@@ -230,57 +256,68 @@ static void start_fetch(const struct side_paths *paths, struct http_request *req
 static void respond_skills(const struct side_paths *paths, struct http_request *request)
 {
 	const struct skills *skills = paths->tools->skills;
+	const size_t count = skills != NULL ? skills_count(skills) : 0;
 	json_t *body = json_obj(), *list = json_list();
 
-	for (size_t i = 0; skills != NULL && i < skills_count(skills); i++) {
-		json_t *item = json_obj();
+	for (size_t i = 0; i < count; i++) {
+		const struct skill_info skill = skills_info(skills, i);
 
-		json_set(item, "name", json_str(skills_name(skills, i)));
-		json_set(item, "description", json_str(skills_description(skills, i)));
-		json_push(list, item);
+		json_push(list, describe_skill(&skill));
 	}
 	json_set(body, "skills", list);
+	json_set(body, "count", json_int((json_int_t)count));
 	respond_json(request, 200, body);
 }
 
 static void start_skill(const struct side_paths *paths, struct http_request *request,
-                        const struct mcp_caller *caller, const char *name)
+                        const struct mcp_caller *caller, const char *id)
 {
 	const struct skills *skills = paths->tools->skills;
 
-	for (size_t i = 0; skills != NULL && i < skills_count(skills); i++)
-		if (strcmp(skills_name(skills, i), name) == 0) {
-			AUTO_FREE char *path = mem_format("/skills/%s/%s", name,
-			                                  skills_file(skills, i));
+	for (size_t i = 0; skills != NULL && i < skills_count(skills); i++) {
+		const struct skill_info skill = skills_info(skills, i);
+		AUTO_FREE char *path = NULL;
 
-			start_fetch(paths, request, caller, path, false);
-			return;
-		}
+		if (strcmp(skill.id, id) != 0)
+			continue;
+		path = mem_format("/skills/%s/%s", skill.id, skill.file);
+		start_fetch(paths, request, caller, path,
+		            (struct fetch){ .kind = FETCH_SKILL, .skill = skill });
+		return;
+	}
 	respond_failure(request, 404, "not found");
+}
+
+static void respond_health(const struct side_paths *paths, struct http_request *request)
+{
+	const bool is_healthy = paths->tools->manager != NULL;
+	json_t *body = json_obj();
+
+	json_set(body, "status", json_str(is_healthy ? "healthy" : "unhealthy"));
+	if (!is_healthy)
+		json_set(body, "error", json_str(paths->tools->why_not));
+	respond_json(request, is_healthy ? 200 : 503, body);
 }
 
 bool side_paths_serve(void *ctx, struct http_request *request, const struct mcp_caller *caller,
                       const char *path)
 {
 	const struct side_paths *paths = ctx;
-	json_t *body;
 
 	if ((caller->scopes & MCP_SCOPE_FILES) == 0) {
 		respond_failure(request, 403, "the token does not have the scope files");
 		return true;
 	}
 	if (strcmp(path, "/health") == 0) {
-		body = json_obj();
-		json_set(body, "status", json_str(paths->tools->manager != NULL ? "ok" : "error"));
-		respond_json(request, 200, body);
+		respond_health(paths, request);
 	} else if (strcmp(path, "/skills") == 0) {
 		respond_skills(paths, request);
 	} else if (strncmp(path, "/skills/", 8) == 0) {
 		start_skill(paths, request, caller, path + 8);
 	} else if (strcmp(path, ARTIFACTS) == 0) {
-		start_fetch(paths, request, caller, path, true);
+		start_fetch(paths, request, caller, path, (struct fetch){ .kind = FETCH_LIST });
 	} else if (strncmp(path, ARTIFACTS "/", sizeof ARTIFACTS) == 0) {
-		start_fetch(paths, request, caller, path, false);
+		start_fetch(paths, request, caller, path, (struct fetch){ .kind = FETCH_FILE });
 	} else {
 		return false;
 	}

@@ -1,7 +1,7 @@
 /* side_paths.h - what the profile execution-client has over HTTP beside MCP, for the caller:
  *
  *   GET /health              whether the server runs
- *   GET /skills              names and descriptions;  /skills/NAME: the text of one
+ *   GET /skills              names and descriptions;  /skills/NAME: one with its text
  *   GET /artifacts           files in /artifacts of the caller's sandbox;  /artifacts/FILE: one
  *
  * Skills and artifacts are read in the sandbox by its agent. The server opens no file. */

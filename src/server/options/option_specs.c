@@ -1,6 +1,4 @@
 /* option_specs.c - the table of all options (see options.h). */
-#include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -242,14 +240,24 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.expected = "NAME@HOST or NAME=VALUE@HOST with , between",
 		.help = "Secrets that programs may use without having them: in a sandbox with a "
 			"network, the variable NAME holds a placeholder, which the gate replaces "
-			"by the value in plain HTTP requests to HOST, in header fields for "
-			"credentials only (Authorization, X-Api-Key, Private-Token and the like; "
-			"README.md lists them). The "
-			"value is that of the variable NAME of this process, or behind '='." },
+			"by the value in plain HTTP requests to HOST, and in TLS with "
+			"--intercept-tls, in header fields for credentials only (Authorization, "
+			"X-Api-Key and the like; README.md lists them). The value is that "
+			"of the variable NAME of this process, or behind '='." },
 	[OPTION_SECRET_FILE] = { "secret-file", PATH(secret_file), .verbs = SANDBOXES,
 		.in_file = true, .word = "FILE",
 		.help = "A file with a secret in each line, NAME=VALUE@HOST; lines that begin with "
 			"# are comments." },
+	[OPTION_INTERCEPT_TLS] = { "intercept-tls", FLAG(intercept_tls), .verbs = SANDBOXES,
+		.in_file = true,
+		.help = "Insert secrets in TLS connections to their hosts, too (port 443, or the "
+			"port that --secret names). Belljar ends the program's TLS with a CA of "
+			"its own, which programs in sandboxes are told to trust, and verifies the "
+			"host. Connections to all other hosts stay untouched." },
+	[OPTION_INTERCEPT_CA] = { "intercept-ca", PATH(intercept_ca), .verbs = SANDBOXES,
+		.in_file = true, .word = "FILE",
+		.help = "A PEM file with certificates of CAs that hosts of secrets are verified "
+			"with, besides those of this machine; for --intercept-tls." },
 	[OPTION_PIP_INDEX] = { "pip-index", TEXT(pip_index), .verbs = SANDBOXES | FOR_CACHE,
 		.in_file = true, .word = "URL", .accepts = opt_not_empty, .expected = "a URL",
 		.help = "The index of Python packages, instead of the one that pip is configured "
@@ -265,9 +273,11 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 			"get packages from belljar, which alone talks to the indexes; with 0 they "
 			"reach the indexes themselves, and nothing is kept." },
 	[OPTION_NO_AUTO_PACKAGES] = { "no-auto-packages", FLAG(no_auto_packages), SETTING,
-		.help = "Do not install packages by itself. Without this flag, a run that fails "
-			"because a module is missing installs the package and is repeated once, "
-			"if packages can be installed at all." },
+		.help = "Do not install packages by itself. Without this flag, what a project "
+			"lists (requirements.txt, pyproject.toml, package.json) is installed "
+			"before its first run, and a run that fails because a module is missing "
+			"installs the package and is repeated once, if packages can be installed "
+			"at all." },
 	[OPTION_ONE_ID] = { "one-id", FLAG(one_id), .verbs = SANDBOXES | FOR_DOCTOR,
 		.in_file = true,
 		.help = "Use no subordinate user ids, even where there are some. This is weaker." },
@@ -298,7 +308,8 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.accepts = opt_image_list, .expected = "names of images with , between",
 		.help = "Images that a client may have pulled; a name that ends in * stands for "
 			"all that begin like it. Images that Docker has already may always be "
-			"used." },
+			"used. Without this option: the usual images of the profiles that are "
+			"served." },
 	[OPTION_DOCKER_HOST] = { "docker-host", TEXT(docker_host), .in_file = true,
 		.verbs = SANDBOXES | FOR_DOCTOR | FOR_RM, .word = "URL", .accepts = opt_not_empty,
 		.expected = "an address such as unix:///run/docker.sock",
@@ -464,29 +475,3 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "A remark that 'belljar token list' shows, such as the device." },
 };
 /* clang-format on */
-
-static const char *convert_name(const char *prefix, const char *name, bool upper,
-                                char out[OPTION_NAME_SIZE])
-{
-	(void)snprintf(out, OPTION_NAME_SIZE, "%s%s", prefix, name);
-	for (char *p = out; *p != '\0'; p++)
-		*p = *p == '-' ? '_' : upper ? (char)toupper((unsigned char)*p) : *p;
-	return out;
-}
-
-const char *option_variable(const struct option_spec *spec, char out[OPTION_NAME_SIZE])
-{
-	return convert_name(OPTION_VARIABLE_PREFIX, spec->name, true, out);
-}
-
-const char *option_key(const struct option_spec *spec, char out[OPTION_NAME_SIZE])
-{
-	return convert_name("", spec->name, false, out);
-}
-
-char option_separator(const struct option_spec *spec)
-{
-	size_t len = spec->word != NULL ? strlen(spec->word) : 0;
-
-	return len > 4 && strcmp(spec->word + len - 3, "...") == 0 ? spec->word[len - 4] : '\0';
-}

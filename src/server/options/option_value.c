@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -90,6 +91,46 @@ const char *option_default_text(const struct option_spec *spec, char out[OPTION_
 	return option_number_text(spec, spec->initial, out);
 }
 
+/* --- home directory --- */
+
+/* The home directory as a shell finds it; or NULL. */
+static const char *find_home(void)
+{
+	const char *home = getenv("HOME");
+	const struct passwd *user;
+
+	if (home != NULL && home[0] == '/')
+		return home;
+	user = getpwuid(geteuid());
+	return user != NULL && user->pw_dir[0] == '/' ? user->pw_dir : NULL;
+}
+
+/* Whether a "~" at text[i] stands for the home directory: at the beginning of a path, or of an
+ * entry of a list of paths. */
+static bool is_home_sign(const struct option_spec *spec, const char *text, size_t i)
+{
+	const char separator = option_separator(spec);
+	bool is_first = i == 0 || (separator != '\0' && text[i - 1] == separator);
+	char next = text[i + 1];
+
+	return text[i] == '~' && is_first &&
+	       (spec->type == OPTION_TYPE_PATH || separator != '\0') &&
+	       (next == '\0' || next == '/' || next == separator);
+}
+
+/* Fails if the value needs a home directory and there is none: a directory with the name "~" would
+ * be made. */
+static int check_home(const struct option_spec *spec, const char *text, struct error *err)
+{
+	for (size_t i = 0; text != NULL && text[i] != '\0'; i++)
+		if (is_home_sign(spec, text, i) && find_home() == NULL)
+			return error_set(
+			        err, ERR_INVALID,
+			        "~ stands for the home directory, and there is none: HOME "
+			        "is not set and this user is unknown; give the whole path");
+	return 0;
+}
+
 /* --- from text --- */
 
 static bool read_flag(const char *text, uint64_t *ret)
@@ -98,7 +139,7 @@ static bool read_flag(const char *text, uint64_t *ret)
 
 	for (size_t value = 0; value < ARRAY_LEN(words); value++)
 		for (size_t i = 0; i < ARRAY_LEN(words[value]); i++)
-			if (strcmp(text, words[value][i]) == 0) {
+			if (strcasecmp(text, words[value][i]) == 0) {
 				*ret = value;
 				return true;
 			}
@@ -153,6 +194,8 @@ int option_value_read(const struct option_spec *spec, const char *text, struct o
 		return error_set(err, ERR_INVALID, "expected %s, got '%s'",
 		                 option_expected(spec, expected),
 		                 utf8_escape(view_of(text), shown, sizeof shown));
+	if (check_home(spec, value.text, err) < 0)
+		return -1;
 	*ret = value;
 	return 0;
 }
@@ -203,6 +246,8 @@ int option_value_read_json(const struct option_spec *spec, const json_t *json,
 		return error_set(err, ERR_INVALID, "expected %s, got %s",
 		                 option_expected(spec, expected),
 		                 json_describe(json, got, sizeof got));
+	if (check_home(spec, value.text, err) < 0)
+		return -1;
 	*ret = value;
 	return 0;
 }
@@ -211,36 +256,18 @@ int option_value_read_json(const struct option_spec *spec, const json_t *json,
 
 _Static_assert(sizeof(enum log_level) == sizeof(unsigned), "choices are stored as unsigned");
 
-/* The home directory as a shell finds it; or NULL. */
-static const char *find_home(void)
-{
-	const char *home = getenv("HOME");
-	const struct passwd *user;
-
-	if (home != NULL && home[0] == '/')
-		return home;
-	user = getpwuid(geteuid());
-	return user != NULL && user->pw_dir[0] == '/' ? user->pw_dir : NULL;
-}
-
 /* Copies a text. In a path, and in each entry of a list, "~" and "~/..." are replaced by the home
  * directory: the configuration file and the files of MCP clients have no shell to do that, and a
  * shell replaces the first ~ of a list at most. */
 static char *copy_text(const struct option_spec *spec, const char *text, struct options *options)
 {
-	const char separator = option_separator(spec);
-	bool has_paths = spec->type == OPTION_TYPE_PATH || separator != '\0';
-	const char *home = has_paths && strchr(text, '~') != NULL ? find_home() : NULL;
+	const char *home = strchr(text, '~') != NULL ? find_home() : NULL;
 	AUTO_BUF struct buf out;
 	struct error full;
 
 	buf_init(&out, (strlen(text) + 1) * PATH_MAX);
 	for (size_t i = 0; text[i] != '\0'; i++) {
-		bool is_first = i == 0 || (separator != '\0' && text[i - 1] == separator);
-		char next = text[i + 1];
-
-		if (is_first && text[i] == '~' && home != NULL &&
-		    (next == '\0' || next == '/' || next == separator))
+		if (home != NULL && is_home_sign(spec, text, i))
 			(void)!buf_add(&out, view_of(home), &full);
 		else
 			(void)!buf_add(&out, (struct view){ &text[i], 1 }, &full);

@@ -300,27 +300,74 @@ static const char *find_variable(char *const *environment, const char *name)
 	return NULL;
 }
 
-/* Reads the settings of a profile. The variables are those that the users of the profile's original
- * server know: a value that the option does not accept is an error that names the variable. */
-static int read_profile(struct option_layer *variables, struct option_layer *table,
-                        const char *name, char *const *environment, struct error *err)
-{
-	const struct profile *profile = profile_find(name);
+/* The settings of profiles: values of variables that the users of their original servers know, and
+ * values that a profile has where the operator gives none. */
+struct profile_layers {
+	struct option_layer variables, usual;
+	char images[OPTION_TEXT_SIZE]; /* of all profiles that are served */
+};
 
+static void add_images(struct profile_layers *layers, const char *names)
+{
+	const size_t used = strlen(layers->images);
+
+	(void)snprintf(layers->images + used, sizeof layers->images - used, "%s%s",
+	               used != 0 ? "," : "", names);
+}
+
+/* Reads the settings of a profile. A value of a variable that the option does not accept is an
+ * error that names the variable. Usual values hold for the whole server, so they are only those of
+ * the chosen profile; but each profile has its images. */
+static int read_profile(struct profile_layers *layers, const struct profile *profile,
+                        bool is_chosen, char *const *environment, struct error *err)
+{
 	for (const struct profile_setting *s = profile->settings; s != NULL && s->option != NULL;
 	     s++) {
 		const char *text = s->variable != NULL ? find_variable(environment, s->variable)
 		                                       : NULL;
-		struct option_layer *layer = text != NULL ? variables : table;
+		struct option_layer *layer = text != NULL ? &layers->variables : &layers->usual;
 		size_t id = 0;
 
 		while (strcmp(option_specs[id].name, s->option) != 0)
 			id++;
-		if (text == NULL)
+		if (id == OPTION_IMAGES) {
+			add_images(layers, s->value);
+			text = layers->images;
+		} else if (text == NULL && is_chosen) {
 			text = s->value;
+		}
 		if (text != NULL &&
 		    option_value_read(&option_specs[id], text, &layer->values[id], err) < 0)
 			return error_wrap(err, "%s", s->variable != NULL ? s->variable : s->option);
+	}
+	return 0;
+}
+
+/* Over HTTP every profile is served beside the chosen one. */
+static bool is_over_http(const struct option_layer *const *layers, size_t count)
+{
+	static const size_t any[] = { OPTION_HTTP, OPTION_HOST, OPTION_PORT };
+
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < ARRAY_LEN(any); k++)
+			if (layers[i]->values[any[k]].given)
+				return true;
+		if (layers[i]->values[OPTION_SSE].given &&
+		    layers[i]->values[OPTION_SSE].number != 0)
+			return true;
+	}
+	return false;
+}
+
+static int read_profiles(struct profile_layers *layers, const char *chosen, bool is_over_http,
+                         char *const *environment, struct error *err)
+{
+	for (size_t i = 0; profiles[i] != NULL; i++) {
+		const bool is_chosen = strcmp(profiles[i]->name, chosen) == 0;
+
+		if ((is_chosen || is_over_http) &&
+		    read_profile(layers, profiles[i], is_chosen, environment, err) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -346,10 +393,10 @@ int options_load(struct options *ret, unsigned verb, const char *const flags[OPT
                  char *const *environment, struct error *err)
 {
 	struct option_layer given = { 0 }, variables = { 0 }, defaults = { 0 };
-	struct option_layer known = { 0 }, usual = { 0 }; /* of the profile */
+	struct profile_layers own = { 0 };
 	struct config config = { 0 };
-	const struct option_layer *const layers[] = { &given,        &variables, &known,
-		                                      &config.layer, &usual,     &defaults };
+	const struct option_layer *const layers[] = { &given,        &variables, &own.variables,
+		                                      &config.layer, &own.usual, &defaults };
 	static const enum option_source layer_sources[] = {
 		OPTION_FROM_FLAG, OPTION_FROM_ENVIRONMENT, OPTION_FROM_ENVIRONMENT,
 		OPTION_FROM_FILE, OPTION_FROM_TABLE,       OPTION_FROM_TABLE,
@@ -371,8 +418,8 @@ int options_load(struct options *ret, unsigned verb, const char *const flags[OPT
 	}
 	read_defaults(&defaults);
 	if (verb == FOR_SERVE &&
-	    read_profile(&known, &usual, choose_profile(layers, ARRAY_LEN(layers)), environment,
-	                 err) < 0) {
+	    read_profiles(&own, choose_profile(layers, ARRAY_LEN(layers)),
+	                  is_over_http(layers, ARRAY_LEN(layers) - 1), environment, err) < 0) {
 		config_done(&config);
 		return -1;
 	}

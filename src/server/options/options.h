@@ -97,6 +97,8 @@ enum option_id {
 	OPTION_NETWORK_DIAL,
 	OPTION_SECRET,
 	OPTION_SECRET_FILE,
+	OPTION_INTERCEPT_TLS,
+	OPTION_INTERCEPT_CA,
 	OPTION_PIP_INDEX,
 	OPTION_NPM_REGISTRY,
 	OPTION_PACKAGE_CACHE,
@@ -204,6 +206,8 @@ struct options {
 		uint64_t connections, bytes, rate, dial_s;
 	} gate;                           /* limits on the network of one sandbox; 0: no limit */
 	const char *secret, *secret_file; /* of hosts; or NULL */
+	bool intercept_tls;               /* secrets are inserted in TLS, too */
+	const char *intercept_ca;         /* a file with further CAs of such hosts; or NULL */
 	const char *pip_index, *npm_registry; /* URLs; NULL: as pip and npm are configured here */
 	uint64_t package_cache;               /* bytes; 0: packages are not kept */
 	bool no_auto_packages;                /* runs that lack a module do not install it */

@@ -40,7 +40,7 @@ struct port_path {
 void port_request_head(struct http_request *request, const struct port_path *path, bool upgrades,
                        size_t body_len, struct buf *out);
 
-/* What the head of an answer is written with. */
+/* The facts that the head of an answer is rewritten with. */
 struct port_answer_options {
 	const struct port_path *path;
 	bool upgrades; /* the client has asked for another protocol */

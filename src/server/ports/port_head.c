@@ -204,7 +204,8 @@ static int read_status(struct view line, int *ret, struct error *err)
 	return *ret >= 100 && *ret <= 599 ? 0 : set_malformed("an unknown status", err);
 }
 
-/* What decides about the length of the body must not be open to two readings. */
+/* The fields that decide about the length of the body. They must not be open to two readings, or
+ * an answer could be split into two (response smuggling). */
 struct framing {
 	unsigned lengths, codings;
 };

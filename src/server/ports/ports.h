@@ -24,11 +24,11 @@ struct ports *ports_free(struct ports *ports);
 /* Ends the requests of an owner whose token is not valid any more, and of the owner's users. */
 void ports_end_owner(struct ports *ports, const char *owner);
 
-/* What ports_serve() decides by. */
+/* The facts of a request that ports_serve() decides by. */
 struct ports_request {
 	struct ports *ports;
 	const struct tools_context *tools;
-	/* Who calls, if the request was authenticated; NULL: only a link helps. */
+	/* The caller, if the request was authenticated; NULL: only a port link gives access. */
 	const struct mcp_caller *caller;
 	const char *why; /* the reason for NULL, for the person who reads it */
 };

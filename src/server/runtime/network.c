@@ -9,10 +9,11 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/text/utf8.h"
 #include "server/options/options.h"
 
-enum { CONFIG_MAX = 64 * 1024, SECRET_FILE_MAX = 64 * 1024 };
+enum { CONFIG_MAX = 64 * 1024, SECRET_FILE_MAX = 64 * 1024, ROOTS_MAX = 2 * 1024 * 1024 };
 
 /* The hosts of the public indexes, which pip and npm use without any configuration. */
 static const char *const public_pip[] = { "pypi.org", "files.pythonhosted.org", NULL };
@@ -183,7 +184,7 @@ static int read_secrets(const struct options *options, struct net_secrets *secre
 
 /* A host without a port is reached on port 80, too. Loopback and private addresses that the
  * operator names by address are in networks of their own. */
-static void warn_unencrypted(const struct net_secrets *secrets)
+static void warn_unencrypted(const struct net_secrets *secrets, bool intercepts)
 {
 	for (size_t i = 0; i < secrets->count; i++) {
 		const struct host_rule *rule = &secrets->items[i].rule;
@@ -194,10 +195,66 @@ static void warn_unencrypted(const struct net_secrets *secrets)
 		if ((rule->port == 0 || rule->is_any_port) && class != NET_LOOPBACK &&
 		    class != NET_PRIVATE)
 			log_warning("the secret %s is sent to %s%s without encryption, by plain "
-			            "HTTP: use it in networks that you trust only",
+			            "HTTP: use it in networks that you trust only, or with "
+			            "--intercept-tls and port 443 behind the host",
 			            secrets->items[i].name, rule->is_below ? "*." : "",
 			            rule->host.name);
+		if (rule->port == 443 && !intercepts)
+			log_warning("the secret %s is for port 443, which speaks TLS: without "
+			            "--intercept-tls its placeholder is sent as it is",
+			            secrets->items[i].name);
 	}
+}
+
+/* --- TLS --- */
+
+/* Where distributions keep the certificates of all CAs in one file. */
+static const char *const root_bundles[] = { "/etc/ssl/certs/ca-certificates.crt",
+	                                    "/etc/pki/tls/certs/ca-bundle.crt",
+	                                    "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem" };
+
+static int read_root_bundle(struct buf *out, struct error *err)
+{
+	const char *own = getenv("SSL_CERT_FILE");
+	struct error ignored;
+
+	if (own != NULL && own[0] != '\0')
+		return fd_read_file(own, out, err) < 0 ? error_wrap(err, "SSL_CERT_FILE") : 0;
+	for (size_t i = 0; i < ARRAY_LEN(root_bundles) && out->len == 0; i++)
+		(void)!fd_read_file(root_bundles[i], out, &ignored);
+	return 0;
+}
+
+/* The CAs of this machine, and those of --intercept-ca. */
+static int read_roots(const struct options *options, char **ret, struct error *err)
+{
+	AUTO_BUF struct buf roots;
+
+	buf_init(&roots, ROOTS_MAX);
+	if (!options->intercept_tls)
+		return options->intercept_ca == NULL
+		               ? 0
+		               : error_set(err, ERR_INVALID,
+		                           "intercept-ca is for intercept-tls: give both");
+	if (read_root_bundle(&roots, err) < 0)
+		return -1;
+	if (options->intercept_ca != NULL && (buf_add(&roots, view_of("\n"), err) < 0 ||
+	                                      fd_read_file(options->intercept_ca, &roots, err) < 0))
+		return error_wrap(err, "intercept-ca");
+	if (roots.len == 0)
+		return error_set(err, ERR_NOT_FOUND,
+		                 "intercept-tls: this machine has no certificates of CAs: install "
+		                 "the package ca-certificates, or name a file with intercept-ca");
+	*ret = mem_dup_len(roots.ptr, roots.len);
+	return 0;
+}
+
+struct network *network_free(struct network *network)
+{
+	if (network != NULL)
+		free(network->roots);
+	free(network);
+	return NULL;
 }
 
 int network_read(const struct options *options, struct network *ret, struct error *err)
@@ -232,7 +289,9 @@ int network_read(const struct options *options, struct network *ret, struct erro
 		                               .dial_ms = options->gate.dial_s * 1000 };
 	if (read_secrets(options, &ret->secrets, err) < 0)
 		return -1;
-	warn_unencrypted(&ret->secrets);
+	if (read_roots(options, &ret->roots, err) < 0)
+		return -1;
+	warn_unencrypted(&ret->secrets, options->intercept_tls);
 	if (add_index(ceiling, options->pip_index, "pip-index", find_pip_index, public_pip,
 	              ret->pip_index, err) < 0)
 		return -1;

@@ -30,9 +30,9 @@ struct runtime {
 	struct runtime_base base;
 	struct engine *engine;
 	struct manager *manager;
-	struct share *share;                /* or NULL */
-	struct dial *dial, *mirror;         /* or NULL */
-	const struct engine_report *report; /* NULL until `ready` */
+	struct share *share;                      /* or NULL */
+	struct dial *dial, *mirror, *interceptor; /* or NULL */
+	const struct engine_report *report;       /* NULL until `ready` */
 	runtime_ready_fn *ready;
 	void *ctx;
 	void (*lost)(void *ctx, const struct error *why);
@@ -56,7 +56,9 @@ static void free_base(struct runtime_base *base)
 	(void)cdi_free(base->gpus);
 	dialer_stop(&base->dialer);
 	dialer_stop(&base->mirror);
-	free(base->network);
+	dialer_stop(&base->interceptor);
+	base->network = network_free(base->network);
+	free(base->trusted);
 }
 
 void runtime_base_close(struct runtime_base *base)
@@ -145,6 +147,11 @@ static struct process_limits process_limits(const struct options *options)
 	};
 }
 
+static const struct remote_words words[ENGINE_CHOICES] = {
+	[ENGINE_NATIVE] = { "native", "on this machine" },
+	[ENGINE_DOCKER] = { "docker", "in the image of the sandbox (--image)" },
+};
+
 int runtime_new(struct loop *loop, struct runtime_base *base, const struct options *options,
                 runtime_ready_fn *ready, void *ctx, struct runtime **ret, struct error *err)
 {
@@ -171,18 +178,22 @@ int runtime_new(struct loop *loop, struct runtime_base *base, const struct optio
 	runtime->base = *base;
 	runtime->ready = ready;
 	runtime->ctx = ctx;
-	runtime->engine = remote_new(loop, base->socket,
-	                             base->engine == ENGINE_DOCKER ? "docker" : "native", on_ready,
-	                             runtime);
+	runtime->engine = remote_new(loop, base->socket, &words[base->engine], on_ready, runtime);
 	config.engine = runtime->engine;
 	if (runtime->base.dialer.socket >= 0)
 		runtime->dial = dial_new(loop, TAKE_FD(runtime->base.dialer.socket));
 	if (runtime->base.mirror.socket >= 0)
 		runtime->mirror = dial_new(loop, TAKE_FD(runtime->base.mirror.socket));
+	if (runtime->base.interceptor.socket >= 0)
+		runtime->interceptor = dial_new(loop, TAKE_FD(runtime->base.interceptor.socket));
 	if (runtime->dial != NULL)
 		dial_set_timeout(runtime->dial, options->gate.dial_s * 1000);
+	if (runtime->interceptor != NULL)
+		dial_set_timeout(runtime->interceptor, options->gate.dial_s * 1000);
 	config.dial = runtime->dial;
 	config.mirror = runtime->mirror;
+	config.interceptor = runtime->interceptor;
+	config.trusted = runtime->base.trusted;
 	config.ceiling = &runtime->base.network->ceiling;
 	config.secrets = &runtime->base.network->secrets;
 	if (manager_new(loop, &config, &runtime->manager, err) < 0) {
@@ -211,6 +222,7 @@ struct runtime *runtime_free(struct runtime *runtime)
 	(void)manager_free(runtime->manager);
 	(void)dial_free(runtime->dial);
 	(void)dial_free(runtime->mirror);
+	(void)dial_free(runtime->interceptor);
 	runtime->engine->ops->free(runtime->engine);
 	free_base(&runtime->base);
 	free(runtime);
@@ -222,9 +234,9 @@ bool runtime_has_images(const struct runtime *runtime)
 	return runtime->base.engine == ENGINE_DOCKER;
 }
 
-const char *runtime_engine(const struct runtime *runtime)
+const struct engine_ops *runtime_engine(const struct runtime *runtime)
 {
-	return runtime->engine->ops->name;
+	return runtime->engine->ops;
 }
 
 struct manager *runtime_manager(struct runtime *runtime)

@@ -11,6 +11,7 @@
 #include "base/attr.h"
 #include "base/cleanup.h"
 #include "egress/dialer.h"
+#include "egress/intercept/intercept.h"
 #include "engine/native/ids/ids.h"
 #include "sandbox/registry/registry.h"
 #include "server/options/options.h"
@@ -44,9 +45,12 @@ struct runtime_base {
 	struct cdi *gpus;  /* devices that sandboxes may use; or NULL */
 	uint64_t gpus_max; /* bit n: a sandbox may have device n */
 	struct ceilings ceilings;
-	struct network *network; /* the operator's settings about networks */
-	struct dialer dialer;    /* no process: no sandbox has a network */
-	struct dialer mirror;    /* of packages; no process: there is none */
+	struct network *network;   /* the operator's settings about networks */
+	struct dialer dialer;      /* no process: no sandbox has a network */
+	struct dialer mirror;      /* of packages; no process: there is none */
+	struct dialer interceptor; /* of TLS; likewise */
+	struct intercept_config intercept_config;
+	char *trusted; /* the CAs that programs trust, in PEM, if TLS is intercepted; or NULL */
 };
 
 MUST_CHECK int runtime_prepare(const struct options *options, struct runtime_base *ret,
@@ -84,8 +88,9 @@ MUST_CHECK int runtime_choose_gpu(const struct runtime *runtime, const char *whi
                                   struct error *err);
 /* Whether the creator of a sandbox may name an image. */
 bool runtime_has_images(const struct runtime *runtime);
-/* The name of the engine: "native", "docker". */
-const char *runtime_engine(const struct runtime *runtime);
+/* The engine, for its words about itself. */
+struct engine_ops;
+const struct engine_ops *runtime_engine(const struct runtime *runtime);
 /* The settings about networks; NULL: no sandbox has one. */
 const struct network *runtime_network(const struct runtime *runtime);
 /* Whether installers get packages from the mirror (egress/mirror/mirror.h). */

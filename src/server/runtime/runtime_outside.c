@@ -68,6 +68,26 @@ int runtime_find_gpus_max(const struct options *options, struct runtime_base *ba
 
 /* --- the network --- */
 
+/* Programs find the roots of this machine and the interceptor's own CA in one file. */
+static int start_interceptor(struct runtime_base *base, uid_t id, struct error *err)
+{
+	const struct network *network = base->network;
+	AUTO_FREE char *certificate = NULL;
+
+	if (network->roots != NULL && network->secrets.count == 0)
+		log_warning("intercept-tls has no effect without --secret or --secret-file");
+	if (network->roots == NULL || network->secrets.count == 0)
+		return 0;
+	base->intercept_config = (struct intercept_config){ .ceiling = &network->ceiling,
+		                                            .secrets = &network->secrets,
+		                                            .roots = view_of(network->roots),
+		                                            .id = id };
+	if (intercept_start(&base->intercept_config, &base->interceptor, &certificate, err) < 0)
+		return -1;
+	base->trusted = mem_format("%s\n%s", network->roots, certificate);
+	return 0;
+}
+
 /* A command in a terminal that asks for no network needs no dialer. */
 int runtime_start_dialer(const struct options *options, struct runtime_base *base,
                          struct error *err)
@@ -82,5 +102,7 @@ int runtime_start_dialer(const struct options *options, struct runtime_base *bas
 	if ((options->verb == FOR_SERVE ? base->network->ceiling.max : options->network) ==
 	    NET_MODE_NONE)
 		return 0;
-	return dialer_start(&config, &base->dialer, err);
+	if (dialer_start(&config, &base->dialer, err) < 0)
+		return -1;
+	return start_interceptor(base, config.id, err);
 }

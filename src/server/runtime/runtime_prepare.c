@@ -422,7 +422,8 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 		                      .listener = -1,
 		                      .user = geteuid(),
 		                      .dialer.socket = -1,
-		                      .mirror.socket = -1 };
+		                      .mirror.socket = -1,
+		                      .interceptor.socket = -1 };
 	if (raise_file_limit(err) < 0)
 		return -1;
 	ret->engine = runtime_choose_engine(options);
@@ -457,6 +458,8 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 		r = dialer_wait(&ret->dialer, err);
 	if (r == 0)
 		r = dialer_wait(&ret->mirror, err);
+	if (r == 0)
+		r = dialer_wait(&ret->interceptor, err);
 	for (size_t i = 0; i < ret->target_count; i++)
 		free(sources[i]);
 	ids_taken_done(&ret->taken); /* the spawner has a copy */
@@ -464,7 +467,9 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 		ret->gpus = cdi_free(ret->gpus);
 		dialer_stop(&ret->dialer);
 		dialer_stop(&ret->mirror);
-		free(ret->network);
+		dialer_stop(&ret->interceptor);
+		ret->network = network_free(ret->network);
+		free(ret->trusted);
 		stop_spawner(ret);
 		instance_remove(ret->servers, ret->instance);
 		(void)close(ret->lock);

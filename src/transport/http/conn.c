@@ -62,7 +62,7 @@ void conn_set_state(struct conn *conn, enum conn_state state)
 	else
 		list_remove(&conn->idle);
 	if (state == CONN_IDLE && conn->server->is_accept_paused)
-		server_wake(conn->server); /* it can make room */
+		server_wake(conn->server); /* an idle connection may be closed for a new one */
 }
 
 /* Everything is written: the client reads the end of the connection after it. Closing at once would
@@ -344,7 +344,6 @@ void conn_new(struct http_server *server, int fd, const struct http_listener_opt
 	struct conn *conn = mem_new(sizeof *conn);
 
 	conn->server = server;
-	conn->is_local = options->is_local;
 	set_peer(conn, peer, peer_len);
 	buf_init(&conn->held, (size_t)HELD_BYTES + LOOP_SOCKET_CHUNK);
 	buf_init(&conn->queue, QUEUE_MAX);

@@ -12,7 +12,7 @@
 #include "base/view.h"
 #include "transport/http/http.h"
 
-/* What is wrong with a request, the status that answers it and the text for its sender. */
+/* Faults of a request: the name, the status that answers it and the text for its sender. */
 #define HEAD_VERDICTS(X)                                                                           \
 	X(VALID, 0, "")                                                                            \
 	X(BAD_FIRST_BYTE, 400, "this is not HTTP/1.1")                                             \
@@ -86,6 +86,3 @@ struct head_rules {
  * case, decodes the path. `text` has `len` bytes, which end with an empty line. */
 enum head_verdict head_parse(const struct head_rules *rules, char *text, size_t len,
                              struct head *ret);
-
-/* Whether `text` (of `len` bytes) is a host with or without a port, as in the field Host. */
-bool head_is_host(struct view text);

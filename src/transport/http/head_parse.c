@@ -50,7 +50,7 @@ static const struct {
 	{ "PATCH", HTTP_OTHER },
 };
 
-/* What the fields say besides struct head. */
+/* The state of a parse: facts of the fields that struct head has no member for. */
 struct parse {
 	const struct head_rules *rules;
 	char *text;
@@ -132,7 +132,8 @@ static enum head_verdict read_request_line(struct parse *parse, char *line, size
 	return read_target(parse, target + 1);
 }
 
-bool head_is_host(struct view text)
+/* Whether `text` is a host with or without a port, as in the field Host. */
+static bool is_host(struct view text)
 {
 	const char *end = text.ptr + text.len, *at = text.ptr;
 	size_t digits = 0;
@@ -199,7 +200,7 @@ static enum head_verdict read_known_field(struct parse *parse, enum field_id id,
 	switch (id) {
 	case FIELD_HOST:
 		parse->has_host = true;
-		return head_is_host(view_of(value)) ? HEAD_VALID : HEAD_BAD_HOST;
+		return is_host(view_of(value)) ? HEAD_VALID : HEAD_BAD_HOST;
 	case FIELD_LENGTH:
 		return read_length(parse, value);
 	case FIELD_CODING:
@@ -284,7 +285,7 @@ static enum head_verdict read_field(struct parse *parse, char *line, size_t len)
 	return add_field(parse, line, value);
 }
 
-/* What the fields mean together. */
+/* Checks the fields against each other: Host, the length of the body, the connection. */
 static enum head_verdict check_head(struct parse *parse)
 {
 	struct head *head = parse->head;

@@ -92,7 +92,6 @@ struct http_server *http_server_new(struct loop *loop,
 /* How connections of a listener are treated. `tls` (http_tls.h) must outlive the server; NULL:
  * plain HTTP. */
 struct http_listener_options {
-	bool is_local; /* what http_is_local() returns */
 	struct http_tls *tls;
 };
 /* Accepts connections of a socket that listens (http_listen.h). The server closes fd. */
@@ -119,7 +118,6 @@ const char *http_query(const struct http_request *request); /* as received, "" w
 /* A field's value without white space around it, or NULL. `name` is in lower case. The values of a
  * repeated field are joined with ", ". */
 const char *http_get(struct http_request *request, const char *name);
-bool http_is_local(const struct http_request *request);
 bool http_is_tls(const struct http_request *request);
 
 enum { HTTP_PEER_SIZE = 64 };

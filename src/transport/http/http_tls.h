@@ -18,7 +18,5 @@ MUST_CHECK int http_tls_new(struct view certificate, struct view key, struct htt
 /* On failure the old certificate stays in use. */
 MUST_CHECK int http_tls_replace(struct http_tls *tls, struct view certificate, struct view key,
                                 struct error *err);
-/* The end of the certificate's validity, in seconds since 1970. */
-long long http_tls_expiry(const struct http_tls *tls);
 struct http_tls *http_tls_free(struct http_tls *tls);
 DEFINE_CLEANUP(http_tls)

@@ -52,7 +52,6 @@ struct conn {
 	uint64_t deadline_ms; /* of the state; 0: none */
 	uint64_t written_ms;  /* the last progress of writing */
 	enum conn_state state;
-	bool is_local;
 	bool is_paused;     /* the socket is not read */
 	bool is_processing; /* conn_run() is on the stack */
 	bool has_ended;     /* the client writes no more */
@@ -88,7 +87,7 @@ struct http_request {
 	bool sent_continue;
 	bool is_raw_paused; /* bytes of the client are held, in RAW */
 	bool is_bodiless;   /* the response has no body: HEAD, 204, 304 */
-	bool is_chunked;    /* the response is */
+	bool is_chunked;    /* the length of the response is not known */
 	bool closes;        /* the connection ends after the response */
 };
 
@@ -144,8 +143,6 @@ void conn_uncork(struct conn *conn);
 
 /* request.c */
 struct http_request *request_new(struct conn *conn) RETURNS_NONNULL;
-/* Returns the request's memory to the server. */
-void request_free(struct http_request *request);
 /* Reads the head from the front of *bytes; the handler is called when it is complete. */
 void request_read_head(struct http_request *request, struct view *bytes);
 /* In RAW: passes bytes on. False: the handler does not take any now. */

@@ -40,7 +40,8 @@ static void free_content(struct http_server *server, struct buf *content)
 	mem_trim(cap);
 }
 
-void request_free(struct http_request *request)
+/* Returns the request's memory to the server. */
+static void free_request(struct http_request *request)
 {
 	struct http_server *server = request->conn->server;
 	struct buf text = request->text, content;
@@ -84,7 +85,7 @@ void request_finish(struct http_request *request, bool is_complete)
 		server->config.finished(server->config.ctx, &log);
 	}
 	conn->request = NULL;
-	request_free(request);
+	free_request(request);
 }
 
 void request_reject(struct http_request *request, int status, const char *text)
@@ -306,11 +307,6 @@ const char *http_path(const struct http_request *request)
 const char *http_query(const struct http_request *request)
 {
 	return request->text.ptr + request->head.query;
-}
-
-bool http_is_local(const struct http_request *request)
-{
-	return request->conn->is_local;
 }
 
 bool http_is_tls(const struct http_request *request)

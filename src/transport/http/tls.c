@@ -17,7 +17,6 @@
 
 struct http_tls {
 	SSL_CTX *context;
-	long long expiry_s;
 };
 
 struct tls_session {
@@ -130,22 +129,17 @@ static int add_issuers(SSL_CTX *context, BIO *bio, struct error *err)
 	return 0;
 }
 
-static int use_certificate(SSL_CTX *context, struct view pem, long long *ret_expiry_s,
-                           struct error *err)
+static int use_certificate(SSL_CTX *context, struct view pem, struct error *err)
 {
 	BIO *bio = BIO_new_mem_buf(pem.ptr, (int)pem.len);
 	X509 *certificate = bio != NULL ? PEM_read_bio_X509_AUX(bio, NULL, refuse_password, NULL)
 	                                : NULL;
-	struct tm expiry;
-	int rc = -1;
+	int rc;
 
-	if (certificate == NULL || SSL_CTX_use_certificate(context, certificate) != 1 ||
-	    ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &expiry) != 1) {
-		(void)set_tls_error(err, "the certificate is not a PEM certificate");
-	} else {
-		*ret_expiry_s = timegm(&expiry);
+	if (certificate == NULL || SSL_CTX_use_certificate(context, certificate) != 1)
+		rc = set_tls_error(err, "the certificate is not a PEM certificate");
+	else
 		rc = add_issuers(context, bio, err);
-	}
 	X509_free(certificate);
 	BIO_free(bio);
 	return rc;
@@ -192,17 +186,14 @@ int http_tls_replace(struct http_tls *tls, struct view certificate, struct view 
                      struct error *err)
 {
 	SSL_CTX *context = new_context();
-	long long expiry_s = 0;
 
 	ERR_clear_error();
-	if (use_certificate(context, certificate, &expiry_s, err) < 0 ||
-	    use_key(context, key, err) < 0) {
+	if (use_certificate(context, certificate, err) < 0 || use_key(context, key, err) < 0) {
 		SSL_CTX_free(context);
 		return -1;
 	}
 	SSL_CTX_free(tls->context); /* sessions hold it for as long as they need it */
 	tls->context = context;
-	tls->expiry_s = expiry_s;
 	return 0;
 }
 
@@ -217,11 +208,6 @@ int http_tls_new(struct view certificate, struct view key, struct http_tls **ret
 	}
 	*ret = tls;
 	return 0;
-}
-
-long long http_tls_expiry(const struct http_tls *tls)
-{
-	return tls->expiry_s;
 }
 
 struct http_tls *http_tls_free(struct http_tls *tls)

@@ -216,7 +216,7 @@ void event_stream_disconnect(struct event_stream *stream);
 
 /* --- http_session.c --- */
 
-/* What the sessions of one owner use together. */
+/* The memory and the streams that all sessions of one owner use together. */
 struct http_owner {
 	struct list node; /* in mcp_http.owners */
 	char *name;

@@ -30,7 +30,7 @@ struct loop;
 struct mcp_http;
 struct mcp_server;
 
-/* One MCP server and where it is found. */
+/* An MCP server and the prefix of its paths. */
 struct mcp_http_mount {
 	const char *prefix; /* "" or a path such as "/p/NAME", without a slash at the end */
 	struct mcp_server *server;
@@ -41,7 +41,7 @@ struct mcp_http_mount {
 	void *ctx; /* of serve() */
 };
 
-/* What authenticate() decides about one request. */
+/* The result of authenticate() for one request. */
 struct mcp_http_identity {
 	int refusal;              /* 0: `caller` may go on; else the status, 401 or 403 */
 	struct mcp_caller caller; /* copied */

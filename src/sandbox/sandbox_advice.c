@@ -1,0 +1,46 @@
+/* sandbox_advice.c - who reads the messages about a sandbox, and what that reader can do (see
+ * sandbox.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "sandbox/internal.h"
+
+const char *sandbox_label(const struct sandbox_row *row, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *label = row->labels; *label != '\0'; label += strlen(label) + 1)
+		if (strncmp(label, name, len) == 0 && label[len] == '=')
+			return label + len + 1;
+	return NULL;
+}
+
+enum sandbox_reader sandbox_reader(const struct sandbox *sandbox)
+{
+	if (sandbox->manager->config.for_person)
+		return SANDBOX_FOR_PERSON;
+	return sandbox_label(&sandbox->row, SANDBOX_PROFILE_LABEL) != NULL ? SANDBOX_FOR_PROFILE
+	                                                                   : SANDBOX_FOR_TOOLS;
+}
+
+const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument, uint64_t now,
+                            uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE])
+{
+	const enum sandbox_reader reader = sandbox_reader(sandbox);
+	uint64_t more = max / 2 < now ? max : now * 2;
+	size_t flag_len = strcspn(argument, "_"); /* "memory_mb" is --memory with an M */
+
+	if (max == 0 || now >= max)
+		(void)snprintf(out, SANDBOX_MORE_SIZE, "%s allows no more",
+		               reader == SANDBOX_FOR_PERSON ? "this machine" : "this server");
+	else if (reader == SANDBOX_FOR_TOOLS)
+		(void)snprintf(out, SANDBOX_MORE_SIZE, "or update_sandbox {\"%s\":%llu}", argument,
+		               (unsigned long long)(more / unit));
+	else
+		(void)snprintf(out, SANDBOX_MORE_SIZE, "or %s --%.*s %llu%s",
+		               reader == SANDBOX_FOR_PERSON ? "give a new sandbox"
+		                                            : "have the operator set",
+		               (int)flag_len, argument, (unsigned long long)(more / unit),
+		               argument[flag_len] != '\0' ? "M" : "");
+	return out;
+}
