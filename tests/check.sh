@@ -7,7 +7,7 @@ set -eu
 . tests/suites.sh
 
 {
-  ! install_packages e2e >&2 || end_to_end_suite build tests/e2e/run.test.mjs tests/e2e/files.test.mjs
+  ! install_packages e2e >&2 || end_to_end_suite build tests/e2e/run/run.test.mjs tests/e2e/files/files.test.mjs
   unit_suites
 } >build/suites/list
 nice -n 19 sh tests/suite.sh 1800 'lint of changed files' sh tests/lint.sh --changed &

@@ -6,7 +6,7 @@
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
 export UBSAN_OPTIONS=print_stacktrace=1
 export CMOCKA_MESSAGE_OUTPUT=TAP
-seconds=1500
+seconds=1500 # of a usual suite; the long ones have more, for a machine that does other work as well
 rm -rf build/suites
 mkdir -p build/suites
 
@@ -39,9 +39,10 @@ live_suites() {
 }
 
 corpus_suites() {
-  for source in tests/fuzz/fuzz_*.c; do
+  for source in $(find tests/fuzz -name 'fuzz_*.c' | LC_ALL=C sort); do
     name=$(basename "$source" .c)
-    add "corpus ${name#fuzz_}" "build/san/replay/$name" "tests/fuzz/corpus/${name#fuzz_}"
+    program=${source#tests/fuzz/}
+    add "corpus ${name#fuzz_}" "build/san/replay/${program%.c}" "tests/fuzz/corpus/${name#fuzz_}"
   done
 }
 
@@ -51,14 +52,22 @@ script_suites() {
   done
 }
 
-# end_to_end_suite BUILD FILE... - end-to-end tests of the programs in BUILD
+# end_to_end_files NAME - the paths of the end-to-end tests of that name, in whichever folder
+end_to_end_files() {
+  find tests/e2e -name node_modules -prune -o -name "$1.test.mjs" -print | LC_ALL=C sort
+}
+
+# end_to_end_suite BUILD FILE... - end-to-end tests of the programs in BUILD. Those under the sanitizers
+# have their files in memory, the others on the disk.
 end_to_end_suite() {
   node=tests/e2e/node_modules/node/bin/node
   [ -x "$node" ] || node=node
   build=$1
   shift
-  add "e2e with $build/belljar" env BELLJAR="$PWD/$build/belljar" FIXTURE="$PWD/$build/fixture" \
-    "$node" --test --test-concurrency=2 --test-reporter=tap "$@"
+  [ "$build" = build ] && memory= || memory='sh tests/in_memory.sh'
+  # shellcheck disable=SC2086 # words
+  seconds=3600 add "e2e with $build/belljar" env BELLJAR="$PWD/$build/belljar" FIXTURE="$PWD/$build/fixture" \
+    $memory "$node" --test --test-concurrency=2 --test-reporter=tap "$@"
 }
 
 # conformance_suite BUILD - the official conformance suite against the fixture in BUILD

@@ -2,6 +2,7 @@
 // shell script docker_bench.sh starts the daemon. Asserts nothing.
 import { spawnSync } from 'node:child_process';
 import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { open, structuredOf, toolsOf } from '../e2e/lib/sandboxed.mjs';
 
 const RUNS = Number(process.env.BENCH_RUNS ?? 50);
@@ -13,18 +14,22 @@ const t = { after: (fn) => cleanups.push(fn) };
 const median = (times) => times.sort((a, b) => a - b)[times.length >> 1];
 
 const TURN = 5;
+const PAUSE_MS = 300;
 
-/** The medians of two acts. A few of each are done by turns, so that other load on the machine meets both. The
- * first of a turn does not count: what the daemon does after a docker exec would be counted for the other act. */
+/** The medians of two acts. A few of each are done by turns, so that other load on the machine meets both. A turn
+ * begins with a pause and an act that does not count: what the daemon does after a docker exec would be counted
+ * for the other act. */
 async function measure(acts, runs = RUNS) {
   const times = acts.map(() => []);
   for (let done = 0; done < runs; done += TURN)
-    for (const [k, act] of acts.entries())
+    for (const [k, act] of acts.entries()) {
+      await sleep(PAUSE_MS);
       for (let i = -1; i < TURN; i++) {
         const began = performance.now();
         await act();
         if (i >= 0) times[k].push(performance.now() - began);
       }
+    }
   return times.map(median);
 }
 

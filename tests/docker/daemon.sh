@@ -7,16 +7,20 @@
 # make_image - builds the archive of the test image from Debian packages, once: build/docker/image.tar
 #
 # Suites run side by side, so one builds and the others wait for it. Without fsync(), which dpkg calls for
-# each file, that takes a fraction of the time on a busy disk. Of Matplotlib only its own files are added: its
-# dependencies would be a gigabyte, with compilers.
+# each file, and in memory if there is room, that takes a fraction of the time on a busy disk. Of Matplotlib only
+# its own files are added: its dependencies would be a gigabyte, with compilers.
 make_image() {
   mkdir -p build/docker/debs
   (
     flock 9
     [ ! -s build/docker/image.tar ] || exit 0
     (cd build/docker/debs && apt-get download python3-matplotlib python-matplotlib-data) >&2
+    room=$(df --output=avail -k /dev/shm 2>/dev/null | tail -n 1)
+    [ "${room:-0}" -lt 4000000 ] || export TMPDIR=/dev/shm
     # shellcheck disable=SC2016 # mmdebstrap runs the hooks with the root as their argument
     mmdebstrap --quiet --format=tar --variant=minbase --dpkgopt=force-unsafe-io \
+      --aptopt='Acquire::Languages "none"' --dpkgopt='path-exclude=/usr/share/doc/*' \
+      --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/man/*' \
       --include=python3,python3-pip,procps,perl,curl,git,openssh-client,nodejs \
       --include=python3-contourpy,python3-cycler,python3-dateutil,python3-kiwisolver,python3-numpy \
       --include=python3-packaging,python3-pil,python3-pyparsing \
@@ -77,6 +81,14 @@ start_podman() {
   wait_for_daemon
 }
 
+# list_processes - the processes whose command line names the daemon's directory: the daemon, its
+# containerd, and what holds its containers. A daemon that a test killed leaves the last two behind.
+list_processes() {
+  for file in /proc/[0-9]*/cmdline; do
+    ! tr '\0' '\n' 2>/dev/null <"$file" | grep -qF "$docker_dir/" || basename "${file%/cmdline}"
+  done 2>/dev/null
+}
+
 # stop_daemon - ends it and removes its directory
 stop_daemon() {
   if [ -s "$docker_dir/pid" ]; then
@@ -87,6 +99,9 @@ stop_daemon() {
       sleep 0.1
     done
   fi
+  for pid in $(list_processes); do
+    kill -KILL "$pid" 2>/dev/null || :
+  done
   # Podman's helpers, which clean up after containers, may still write for a moment.
   for _ in $(seq 60); do
     # Mounts that a killed daemon left, the innermost first.

@@ -90,6 +90,7 @@ export function fakeDaemon(t, { arch = 'amd64', info = {} } = {}) {
     socket.on('error', () => {});
     if (container === undefined) return socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n');
     if (how === 'refused') return socket.end('HTTP/1.1 409 Conflict\r\nContent-Length: 7\r\n\r\nrefused');
+    if (how === 'hangs') return undefined;
     socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n');
     container.socket = socket;
     container.run = () => {

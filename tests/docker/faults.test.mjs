@@ -63,6 +63,16 @@ test('a creation that fails is explained, leaves nothing, and the next one works
   await session.close();
 });
 
+test('an attach without an answer is given up after a minute', async (t) => {
+  const { daemon, session, tools } = await start(t);
+  structuredOf(await tools.create_sandbox({ memory_mb: 64 }));
+  daemon.spoil = once('ATTACH', /attach/, 'hangs');
+  refused(await tools.create_sandbox({ memory_mb: 65 }, { timeout: 300000 }), /Docker at .* does not answer in time/);
+  structuredOf(await tools.create_sandbox({ memory_mb: 66 }));
+  assert.equal(daemon.containers.size, 2);
+  await session.close();
+});
+
 test('a daemon that cannot be used is named when the server starts', async (t) => {
   for (const [options, why] of [
     [{ spoil: once('GET', /^\/version/, { status: 500, body: '' }) }, /Docker refused \(status 500\)/],

@@ -2,7 +2,7 @@
 // they are disturbed from outside. The tests change one daemon, so they run one after the other.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { renameSync, rmSync } from 'node:fs';
+import { readdirSync, readlinkSync, renameSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { BELLJAR } from '../e2e/lib/programs.mjs';
 import { start as startRaw } from '../e2e/lib/raw.mjs';
@@ -63,6 +63,31 @@ test('labels tell the owner and when the lifetime is over, also of a sandbox tha
   const volume = (await docker('GET', `/volumes/belljar-${second}-workspace`)).json.Labels;
   assert.equal(volume['belljar.owner'], one['belljar.owner']);
   assert.equal(volume['belljar.sandbox'], second);
+  await session.close();
+});
+
+/** Whether the agent has a socket: its standard input and output are pipes. */
+async function isDirect(id) {
+  const dir = `/proc/${(await inspect(id)).State.Pid}/fd`;
+  return readdirSync(dir).some((fd) => readlinkSync(`${dir}/${fd}`).startsWith('socket:'));
+}
+
+test('the broker connects to the agent directly, and else uses the attached stream', isPrivate, async (t) => {
+  const { tools, state, session } = await start(t, { IDLE: 1 });
+  const { id } = structuredOf(await tools.create_sandbox({ name: 'near' }));
+  const command = 'ls -A /tmp; head -c 3000000 /dev/zero | tr "\\0" x > big; wc -c <big; cat big | tail -c 5';
+  assert.equal(structuredOf(await tools.run_command({ sandbox: 'near', command })).stdout, '3000000\nxxxxx');
+  assert.ok(await isDirect(id));
+  // Something in the place of the socket, that the agent cannot remove.
+  structuredOf(await tools.run_command({ sandbox: 'near', command: 'mkdir -p /tmp/.belljar-channel/x' }));
+  await until(async () => (await made(state)).containers.length === 0, 'the sandbox sleeps');
+  assert.equal(structuredOf(await tools.run_command({ sandbox: 'near', command: 'wc -c <big' })).stdout, '3000000\n');
+  assert.ok(!(await isDirect(id)));
+  // A link to a socket of the host: the agent replaces it.
+  structuredOf(await tools.run_command({ sandbox: 'near', command: 'rm -r /tmp/.belljar-channel; ln -s /run/docker.sock /tmp/.belljar-channel' }));
+  await until(async () => (await made(state)).containers.length === 0, 'the sandbox sleeps');
+  assert.equal(structuredOf(await tools.run_command({ sandbox: 'near', command: 'ls -A /tmp; wc -c <big' })).stdout, '3000000\n');
+  assert.ok(await isDirect(id));
   await session.close();
 });
 

@@ -11,9 +11,9 @@ set -eu
 
 which=$1
 shift
+make_image
 if [ -z "${DOCKER_HOST:-}" ]; then
-  command -v dockerd podman mmdebstrap curl >/dev/null
-  make_image
+  command -v dockerd podman curl >/dev/null
   trap 'stop_daemon' EXIT
   case $which in podman) start_podman ;; *) start_docker ;; esac
   export E2E_DOCKER_DIR="$docker_dir"
@@ -37,7 +37,7 @@ node=tests/e2e/node_modules/node/bin/node
 if [ $# -eq 0 ]; then
   # shellcheck disable=SC2013 # words
   for name in $(cat "tests/docker/shared-$which.txt"); do
-    set -- "$@" "tests/e2e/$name.test.mjs"
+    set -- "$@" "$(find tests/e2e -name node_modules -prune -o -name "$name.test.mjs" -print)"
   done
   [ "$which" = podman ] || set -- "$@" tests/docker/faults.test.mjs tests/docker/registry.test.mjs
 fi

@@ -182,4 +182,4 @@ def engines(box):
 not_tested("NT-08", "sandboxes have no network stack outside the kernel's")
 not_tested("NT-11", "the gate does not look into TLS: SECURITY.md says what that leaves")
 not_tested("NT-14", "a policy is not read from a file")
-not_tested("NT-15", "tests/e2e/packages.test.mjs: the password of an installer's proxy")
+not_tested("NT-15", "tests/e2e/packages/packages.test.mjs: the password of an installer's proxy")

@@ -29,9 +29,9 @@ DOCKER_PROCESSES = 3
 def copy_programs(directory):
     """Copies all programs to where every user may read them. make has compiled the C programs."""
     directory.mkdir()
-    for source in sorted((HERE / "programs").glob("*.c")):
+    for source in sorted((HERE / "programs").glob("*/*.c")):
         shutil.copy(HERE.parents[1] / "build/escape" / source.stem, directory / source.stem)
-    for source in sorted((HERE / "programs").glob("*.py")) + sorted((HERE / "programs").glob("*.sh")):
+    for source in sorted((HERE / "programs").glob("*/*.py")):
         shutil.copy(source, directory / source.name)
         os.chmod(directory / source.name, 0o755)
 

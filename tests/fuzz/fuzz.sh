@@ -1,5 +1,5 @@
 #!/bin/sh
-# fuzz.sh SECONDS PROGRAM... - runs each libFuzzer program (build/fuzz/fuzz_X) for SECONDS.
+# fuzz.sh SECONDS PROGRAM... - runs each libFuzzer program (build/fuzz/FOLDER/fuzz_X) for SECONDS.
 #
 # The inputs of tests/fuzz/corpus/X are the start, with tests/fuzz/dict/X.dict if it exists. Inputs
 # that reach new code are kept in build/fuzz/corpus/X. An input that fails is saved in

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/mem.h"
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 
 enum { INPUT_MAX = 16 * 1024 * 1024 };
 

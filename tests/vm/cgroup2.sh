@@ -3,4 +3,4 @@
 # cgroup2-guest.sh in it.
 set -eu
 cd "$(dirname "$0")/../.."
-exec sh tests/vm/vm.sh -t "${VM_SECONDS:-2000}" tests/vm/cgroup2-guest.sh "$@"
+exec sh tests/vm/vm.sh -t "${VM_SECONDS:-3400}" tests/vm/cgroup2-guest.sh "$@"

@@ -3,7 +3,7 @@ tests.
 
 It makes small wheels and source distributions in memory and serves them below /simple/, and packages of npm below
 /npm/. Some of its packages are bad on purpose. It prints nothing; the port is written to PORT-FILE, and each request to
-PORT-FILE.log."""
+PORT-FILE.log. The package `waits` is sent when there is a file PORT-FILE.go."""
 import base64
 import hashlib
 import http.server
@@ -113,21 +113,25 @@ add("large", wheel("large", "1.0", "X = '" + "".join(chr(97 + n * n % 26) for n 
 add("nohash", wheel("nohash", "1.0", "VALUE = 1\n"))
 add("elsewhere", wheel("elsewhere", "1.0", "VALUE = 1\n"))
 add("hangs", wheel("hangs", "1.0", ""))
+add("waits", *(wheel("waits", f"1.{n}", "") for n in range(24)))
 add("dies", wheel("dies", "1.0", "X = '" + "x" * 100000 + "'\n"))
 add("endless", wheel("endless", "1.0", ""))
 
 
-def npm_package(name, version, body):
+def npm_package(name, version, body, scripts):
     data = io.BytesIO()
+    about = json.dumps({"name": name, "version": version, "main": "index.js", "scripts": scripts})
     with tarfile.open(fileobj=data, mode="w:gz") as archive:
-        for path, text in {"package.json": json.dumps({"name": name, "version": version, "main": "index.js"}), "index.js": body}.items():
+        for path, text in {"package.json": about, "index.js": body}.items():
             entry = tarfile.TarInfo(f"package/{path}")
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode()))
     return data.getvalue()
 
 
-NPM = {name: npm_package(name, "1.0.0", f"module.exports = '{name}';\n") for name in ("left", "@scope/right")}
+# A package whose installation runs a program of its own.
+SCRIPTS = {"scripted": {"postinstall": "touch ~/script-was-run"}}
+NPM = {name: npm_package(name, "1.0.0", f"module.exports = '{name}';\n", SCRIPTS.get(name, {})) for name in ("left", "@scope/right", "scripted")}
 
 
 class Index(http.server.BaseHTTPRequestHandler):
@@ -172,11 +176,15 @@ class Index(http.server.BaseHTTPRequestHandler):
         url = f"http://127.0.0.1:{server.server_address[1]}/npm/{name}/-/{name.split('/')[-1]}-1.0.0.tgz"
         integrity = "sha512-" + base64.b64encode(hashlib.sha512(NPM[name]).digest()).decode()
         self.page(json.dumps({"name": name, "dist-tags": {"latest": "1.0.0"}, "versions": {
-            "1.0.0": {"name": name, "version": "1.0.0", "dist": {"tarball": url, "integrity": integrity}}}}))
+            "1.0.0": {"name": name, "version": "1.0.0", "hasInstallScript": name in SCRIPTS, "scripts": SCRIPTS.get(name, {}), "dist": {"tarball": url, "integrity": integrity}}}}))
 
     def file(self, name, data):
         if name == "hangs":
             return time.sleep(600)
+        if name == "waits":
+            self.log_message("")
+        while name == "waits" and not pathlib.Path(f"{out}.go").exists():
+            time.sleep(0.05)
         self.send_response(200)
         self.send_header("Content-Type", "application/octet-stream")
         self.send_header("Content-Length", str(10 << 30 if name == "endless" else len(data)))

@@ -5,7 +5,7 @@
 
 struct ran {
 	int status;
-	char out[64 * 1024];
+	char out[128 * 1024];
 	char err[4 * 1024];
 };
 

@@ -47,7 +47,7 @@ static int listen_at(struct http_server *server, struct http_tls *with, in_port_
 	    getsockname(sockets[0].fd, (struct sockaddr *)&address, &len) < 0)
 		return -1;
 	*ret_port = address.sin_port;
-	http_server_listen(server, sockets[0].fd, &(struct http_listener_options){ true, with });
+	http_server_listen(server, sockets[0].fd, &(struct http_listener_options){ with });
 	return 0;
 }
 

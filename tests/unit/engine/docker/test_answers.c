@@ -81,7 +81,9 @@ static void container_needs_an_id_that_is_a_word(void **state)
 	AUTO_JSON json_t *good = parse(
 	        "{\"Id\":\"0a1b\",\"State\":{\"Running\":true,\"OOMKilled\":true,\"Pid\":77,"
 	        "\"ExitCode\":137,\"Error\":\"\\u001b[1m\"},"
-	        "\"Config\":{\"Labels\":{\"belljar.instance\":\"abc\"}}}");
+	        "\"Config\":{\"Labels\":{\"belljar.instance\":\"abc\"}},"
+	        "\"Mounts\":[7,{\"Destination\":\"/app\",\"Source\":\"/data/app\"},"
+	        "{\"Destination\":\"/tmp\",\"Source\":\"/data/tmp\"},{\"Source\":\"/x\"}]}");
 	struct docker_container container;
 	struct error err;
 
@@ -98,6 +100,7 @@ static void container_needs_an_id_that_is_a_word(void **state)
 	assert_true(container.is_running && container.is_out_of_memory);
 	assert_int_equal(container.pid, 77);
 	assert_int_equal(container.exit_code, 137);
+	assert_string_equal(container.direct_dir, "/data/tmp");
 }
 
 static void pull_lines_add_up(void **state)

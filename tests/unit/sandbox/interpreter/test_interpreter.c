@@ -101,6 +101,23 @@ static void end_mark_never_appears_in_output(void **state)
 	RIG_RUN(0, want, PYTHON("print('no newline', end='')"));
 }
 
+/* The mark begins with the byte 0xff, so a chunk that ends with it is held back. */
+static void bytes_that_could_begin_the_mark_are_delivered(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	PYTHON_NEEDED();
+	RIG_RUN(0, "1\n", PYTHON("print(1)")); /* a spare waits from here on */
+	RIG_RUN(0, "a\xff", PYTHON("import os; os.write(1, b'a\\xff')"));
+	process = RIG_START(PYTHON("import os\nos.write(1, b'b\\xff')\nwhile True: pass"),
+	                    .deadline_ms = 300);
+	end = rig_until_over(process);
+	assert_true(end.end.timed_out);
+	assert_string_equal(rig_text(process, false), "b\xff");
+	process_free(process);
+}
+
 static void long_output_of_fresh_code_is_complete(void **state)
 {
 	struct process *process;
@@ -318,6 +335,7 @@ int main(void)
 		TEST(startup_variable_needs_an_own_interpreter),
 		TEST(several_runs_at_once_leave_one_spare),
 		TEST(end_mark_never_appears_in_output),
+		TEST(bytes_that_could_begin_the_mark_are_delivered),
 		TEST(long_output_of_fresh_code_is_complete),
 		TEST(deadline_ends_fresh_code),
 		TEST(killed_fresh_code_reports_its_signal),

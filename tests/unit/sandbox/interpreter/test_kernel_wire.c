@@ -195,6 +195,10 @@ static void display_ids_are_decoded(void **state)
 	CHECK_VIEW(message.cleared.id, "i");
 	assert_int_equal(take_exactly(VIEW("c\4\0\0\0" L0), &message, &left, &err), 1);
 	CHECK_VIEW(message.cleared.id, "");
+	assert_false(message.cleared.waits);
+	assert_int_equal(take_exactly(VIEW("c\x0c\0\0\0" L0 "\4\0\0\0wait"), &message, &left, &err),
+	                 1);
+	assert_true(message.cleared.waits);
 }
 
 static void error_is_decoded(void **state)
@@ -302,6 +306,8 @@ static const struct {
 	{ VIEW_INIT("v\x9\0\0\0" L1 "m" L0), ERR_SYNTAX,
 	  "SHOWN from the interpreter: path is missing" },
 	{ VIEW_INIT("c\0\0\0\0"), ERR_SYNTAX, "CLEARED from the interpreter: id is missing" },
+	{ VIEW_INIT("c\x0c\0\0\0" L0 "\4\0\0\0wail"), ERR_SYNTAX,
+	  "CLEARED from the interpreter: wait is another word" },
 	{ VIEW_INIT("v\x13\0\0\0" L1 "m" L1 "t" L0 L1 "\xff"), ERR_SYNTAX,
 	  "SHOWN from the interpreter: id is not UTF-8" },
 	{ VIEW_INIT("e\x9\0\0\0" L1 "n" L0), ERR_SYNTAX,

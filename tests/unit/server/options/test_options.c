@@ -43,7 +43,7 @@ static void table_row_is_complete(void **state)
 
 static void variable_of_older_servers_is_understood(void **state)
 {
-	char *const on[] = { A("MCP_SSE_MODE=true"), NULL };
+	char *const on[] = { A("MCP_SSE_MODE=True"), NULL };
 	char *const both[] = { A("BELLJAR_SSE=false"), A("MCP_SSE_MODE=true"), NULL };
 	char *const wrong[] = { A("MCP_SSE_MODE=maybe"), NULL };
 	struct options options;
@@ -57,6 +57,30 @@ static void variable_of_older_servers_is_understood(void **state)
 	CHECK_ERROR(options_load(&options, FOR_SERVE, NO_FLAGS, wrong, &err), err, ERR_INVALID,
 	            "MCP_SSE_MODE: expected true or false, got 'maybe'");
 	CHECK_OK(options_load(&options, FOR_EXEC, NO_FLAGS, wrong, &err), err);
+	options_done(&options);
+}
+
+static void settings_of_profiles_hold_where_they_are_served(void **state)
+{
+	const char *http[OPTION_COUNT] = { [OPTION_HTTP] = "127.0.0.1:0" };
+	const char *chosen[OPTION_COUNT] = { [OPTION_PROFILE] = "code-sandbox" };
+	char *const environment[] = { A("MCP_TOOLS_PATH=/opt/tools"), NULL };
+	struct options options;
+
+	CHECK_OK(options_load(&options, FOR_SERVE, NO_FLAGS, environment, &err), err);
+	assert_null(options.tools_dir);
+	assert_null(options.images);
+	options_done(&options);
+	CHECK_OK(options_load(&options, FOR_SERVE, chosen, environment, &err), err);
+	assert_null(options.tools_dir);
+	assert_string_equal(options.images, "python:3.9-slim");
+	assert_string_equal(options.gpu, "auto");
+	options_done(&options);
+	CHECK_OK(options_load(&options, FOR_SERVE, http, environment, &err), err);
+	assert_string_equal(options.tools_dir, "/opt/tools");
+	assert_string_equal(options.images, "python:3-slim,alpine:latest,python:3-alpine,"
+	                                    "python:3-slim,python:3.9-slim");
+	assert_string_not_equal(options.gpu, "auto");
 	options_done(&options);
 }
 
@@ -527,6 +551,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(table_row_is_complete),
 		TEST(variable_of_older_servers_is_understood),
+		TEST(settings_of_profiles_hold_where_they_are_served),
 		TEST(certificate_needs_its_key),
 		TEST(option_name_is_converted_per_source),
 		IN_SCRATCH(defaults_are_the_documented_ones),

@@ -153,8 +153,7 @@ void rig_listen(struct http_rig *rig, const char *address, struct http_tls *tls)
 
 	CHECK_OK(http_listen_open(address, sockets, &count, &err), err);
 	assert_int_equal(count, 1);
-	http_server_listen(rig->server, sockets[0].fd,
-	                   &(struct http_listener_options){ sockets[0].is_local, tls });
+	http_server_listen(rig->server, sockets[0].fd, &(struct http_listener_options){ tls });
 	if (sockets[0].is_unix)
 		rig->path = strdup(sockets[0].name + 5);
 	else

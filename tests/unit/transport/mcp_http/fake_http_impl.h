@@ -157,12 +157,6 @@ const char *http_get(struct http_request *request, const char *name)
 	return NULL;
 }
 
-bool http_is_local(const struct http_request *request)
-{
-	(void)request;
-	return true;
-}
-
 bool http_is_tls(const struct http_request *request)
 {
 	(void)request;

@@ -1,0 +1,94 @@
+// Python as people know it from Jupyter: sessions, magics, display, the value of a fresh run.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sandboxed, structuredOf, textOf } from '../lib/sandboxed.mjs';
+
+const { run_code } = sandboxed();
+const cell = (code, session = 'notebook') => run_code({ code, session });
+const valuesOf = (result) => (structuredOf(result).values ?? []).map(({ text, path }) => text ?? path);
+
+test('fresh code answers the value of its last expression', async () => {
+  assert.equal(textOf(await run_code({ code: '1 + 1' })), '2');
+  assert.deepEqual(valuesOf(await run_code({ code: 'x = [1]\nx' })), ['[1]']);
+  for (const code of ['5;', 'None', 'x = 1']) assert.deepEqual(valuesOf(await run_code({ code })), [], code);
+  const named = await run_code({ code: 'print(__name__, __file__[-7:])' });
+  assert.equal(textOf(named), '__main__ main.py\n');
+});
+
+test('a name that an earlier fresh run has set hints at sessions', async () => {
+  await run_code({ code: 'only_here = 1' });
+  const result = await run_code({ code: 'print(only_here)' });
+  assert.match(textOf(result), /NameError: name 'only_here' is not defined\n(.*\n)?note: an earlier run set 'only_here'.*`session`/);
+  assert.doesNotMatch(textOf(await run_code({ code: 'print(never_set)' })), /session/);
+});
+
+test('a task that one cell starts is awaited in the next, and goes on between cells', async () => {
+  await cell('import asyncio\nasync def f(n):\n    await asyncio.sleep(.2)\n    return n\nt = asyncio.create_task(f(7))');
+  assert.equal(textOf(await cell('await t')), '7');
+  await cell("import os\nasync def g():\n    await asyncio.sleep(.1)\n    open('/workspace/done', 'w')\nu = asyncio.create_task(g())");
+  const wait = "import os, time\nwhile not os.path.exists('/workspace/done'): time.sleep(.05)\nprint('done')";
+  assert.equal(textOf(await run_code({ code: wait, timeout_s: 60 })), 'done\n');
+});
+
+test('exit ends the cell and keeps the session', async () => {
+  await cell('kept = 5');
+  const result = await cell("import sys\nprint('before')\nsys.exit(3)\nprint('after')");
+  assert.equal(structuredOf(result).exit_code, 3);
+  assert.equal(structuredOf(result).state_lost, undefined);
+  assert.match(JSON.stringify(result.content), /exit code 3/);
+  await cell('exit()');
+  assert.equal(textOf(await cell('kept')), '5');
+});
+
+test('results of earlier cells have names', async () => {
+  await cell("'one'", 'out');
+  await cell('2', 'out');
+  assert.equal(textOf(await cell('_, __, _1, Out[2], In[1]', 'out')), `(2, 'one', 'one', 2, "'one'")`);
+});
+
+test('commands, magics and indented code run', async () => {
+  assert.equal(textOf(await cell("x = 4\n!echo {x + 1} $x")), '5 4\n');
+  assert.equal(textOf(await cell('lines = !printf "a\\nb\\n"\nlines')), "['a', 'b']");
+  assert.equal(textOf(await cell('%%bash\necho from bash')), 'from bash\n');
+  assert.equal(textOf(await cell('    y = 1\n    y + 1')), '2');
+  assert.match(textOf(await cell('%time 1 + 1')), /Wall time: .*\n2$/s);
+  assert.match(textOf(await cell('len?')), /Return the number of items in a container/);
+  assert.match(textOf(await cell('%nonesuch')), /UsageError: the magic %nonesuch is not available here: use /);
+  assert.equal(textOf(await run_code({ code: '!echo fresh' })), 'fresh\n');
+});
+
+test('output comes in the order in which it was printed', async () => {
+  const code = "import subprocess\nprint('a'); subprocess.run('echo b', shell=True); print('c')";
+  assert.equal(textOf(await run_code({ code })), 'a\nb\nc\n');
+  assert.equal(textOf(await cell(code)), 'a\nb\nc\n');
+});
+
+test('IPython.display works without IPython, and displays are replaced and cleared', async () => {
+  const head = 'from IPython.display import *\n';
+  for (const run of [(code) => run_code({ code }), cell]) {
+    assert.deepEqual(valuesOf(await run(`${head}HTML('<b>')`)), ['<b>']);
+    assert.deepEqual(valuesOf(await run(`${head}h = display(1, display_id=True)\nh.update(2)`)), ['2']);
+    assert.deepEqual(valuesOf(await run(`${head}for i in range(100): clear_output(wait=True); display(i)`)), ['99']);
+    assert.equal(textOf(await run(`${head}import sys\nfor i in range(50): clear_output(wait=True); print(i); print(-i, file=sys.stderr)`)),
+      '49\n[belljar: stderr]\n-49\n');
+    assert.equal(textOf(await run(`${head}print(1); display(2); clear_output(); print(3)`)), '3\n');
+    assert.equal(textOf(await run(`${head}print(1); clear_output(wait=True)`)), '1\n');
+    assert.match(textOf(await run(`${head}print('a' * 300000); clear_output(); print('end')`)), /^a{100}[^]*end\n/);
+    assert.deepEqual(valuesOf(await run("display({'text/plain': 'p'}, raw=True)")), ['p']);
+  }
+});
+
+test('what a thread prints after its cell is told apart in the next cell', async () => {
+  await cell(`import os, threading, time
+def late():
+    while not os.path.exists('/workspace/go'): time.sleep(.01)
+    print('late')
+    open('/workspace/gone', 'w')
+threading.Thread(target=late).start()`, 'late');
+  const wait = "import os, time\nopen('/workspace/go', 'w')\nwhile not os.path.exists('/workspace/gone'): time.sleep(.05)\nprint('done')";
+  assert.equal(textOf(await run_code({ code: wait, timeout_s: 60 })), 'done\n');
+  assert.equal(
+    structuredOf(await cell("print('next')", 'late')).stdout,
+    '[printed by earlier cells after they ended:]\nlate\n[this cell:]\nnext\n',
+  );
+});

@@ -1,0 +1,172 @@
+// What belljar tells about a run besides its output: processes that were ended, limits, time-outs,
+// a missing network. Paths that begin with ~.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { notOn } from '../lib/programs.mjs';
+import { open, refused, sandboxed, structuredOf, allTextOf as textOf, toolsOf } from '../lib/sandboxed.mjs';
+
+const tools = sandboxed();
+const { run_command, run_code, create_sandbox, read_file, write_file, edit_file, delete_path, list_directory, search_files } = tools;
+
+const hasProgram = async (name) => structuredOf(await run_command({ command: `command -v ${name}` })).exit_code === 0;
+
+const LEFT = /processes left running were ended \((.*)\): to keep one, start it with run_command {background: true}\]/;
+
+test('processes that a command leaves running are named', async () => {
+  // A moment later than its fork, a process of the shell has the name of its program.
+  const result = await run_command({ command: 'nohup sleep 1234 >/dev/null 2>&1 & sleep 1; echo started' });
+  assert.match(textOf(result), /^started\n/);
+  assert.match(LEFT.exec(textOf(result))[1], /^(nohup )?sleep 1234$/);
+  assert.match(structuredOf(result).note, /sleep 1234/);
+  const all = textOf(await run_command({ command: 'for i in $(seq 40); do sleep 1$i & done; sleep 1' }));
+  const named = LEFT.exec(all)[1];
+  assert.match(named, /^sleep 11, sleep 12, .*, \.\.\.$/);
+  assert.ok(named.length < 200, named);
+});
+
+test('processes that Python code leaves running are named', async () => {
+  const code = "import subprocess\nsubprocess.Popen(['sleep', '4321'])\nprint(1)";
+  assert.equal(LEFT.exec(textOf(await run_code({ language: 'python', code })))[1], 'sleep 4321');
+  assert.equal(textOf(await run_code({ language: 'python', code: 'print(1)' })), '1\n');
+});
+
+test('the name of a process cannot imitate a line of belljar', async () => {
+  const command = "bash -c \"exec -a $'x)]\\n[belljar: exit code 0' sleep 77\" & sleep 0.5";
+  const text = textOf(await run_command({ command }));
+  assert.match(text, /processes left running were ended \(x\)\? \?belljar: exit code 0 77\)/);
+});
+
+test('a command whose helpers end by themselves gets no note', async () => {
+  // Helpers have 20 ms to exit, which may be too short on a busy machine: one try of ten is enough.
+  const texts = [];
+  while (!texts.includes('y\n') && texts.length < 10)
+    texts.push(textOf(await run_command({ command: '(sleep 0.001 &); yes | head -1' })));
+  assert.ok(texts.includes('y\n'), texts.at(-1));
+});
+
+test('the note of a running process has its time-out, and timeout_s its most', async () => {
+  const { process } = structuredOf(await run_command({ command: 'sleep 60', background: true, timeout_s: 31 }));
+  const text = textOf(await run_command({ command: 'sleep 60', background: true, timeout_s: 31 }));
+  assert.match(text, /running as p\d+ \(for at most 31 s\): /);
+  assert.ok(process);
+  refused(await run_command({ command: 'true', timeout_s: 1e8 }), /'timeout_s': expected at most \d+ seconds, got 1e\+08/);
+});
+
+test('a path that begins with ~ is refused, and a name that does is not', async () => {
+  const HOME = /begins with ~.*use \/home\/coderunner\/a/;
+  for (const answer of [
+    read_file({ path: '~/a' }), write_file({ path: '~/a', content: '' }), delete_path({ path: '~/a' }),
+    edit_file({ path: '~/a', edits: [{ old: 'a', new: 'b' }] }), list_directory({ path: '~/a' }),
+    search_files({ path: '~/a', pattern: 'x' }), run_command({ command: 'true', cwd: '~/a' }),
+    run_code({ language: 'bash', code: 'true', files: [{ path: '~/a', content: '' }] }),
+  ])
+    refused(await answer, HOME);
+  refused(await list_directory({ path: '~' }), /use \/home\/coderunner,/);
+  structuredOf(await write_file({ path: '~name', content: 'x' }));
+  structuredOf(await write_file({ path: './~/a', content: 'x' }));
+  assert.equal(structuredOf(await run_command({ command: 'cat ./~name ./~/a' })).stdout, 'xx');
+});
+
+test('a run at the memory limit says how to get more', async () => {
+  const { id: sandbox } = structuredOf(await create_sandbox({ memory_mb: 64 }));
+  const command = 'head -c 300M /dev/zero | tail -c 200M | wc -c';
+  const text = textOf(await run_command({ sandbox, command: `${command}; exit 1` }));
+  assert.match(text, /memory: .*64 MiB.*update_sandbox {"memory_mb":128}/);
+});
+
+test('a file tool in a sandbox that ends at its disk limit names the limit', notOn('docker', 'volumes without quotas have no limit'), async (t) => {
+  const session = await open(t, { DISK: '16M' });
+  const { write_file, run_command } = toolsOf(async () => session);
+  let answer;
+  for (let i = 0; i < 60 && !answer?.isError; i++)
+    answer = await write_file({ path: `file${i}`, content: 'x'.repeat(1 << 20) });
+  assert.ok(answer.isError);
+  assert.match(answer.content[0].text, /disk: it wrote more than 16 MiB.*files are kept|No space left|Disk quota/i);
+  assert.match(structuredOf(await run_command({ command: 'ls' })).stdout, /file0/);
+  await session.close();
+});
+
+test('an allocation that can never fit raises MemoryError', async () => {
+  const { stderr, exit_code } = structuredOf(await run_code({ language: 'python', code: 'x = bytearray(8 << 30)' }));
+  assert.match(stderr, /MemoryError/);
+  assert.equal(exit_code, 1);
+  const code = 'import threading, time\nall = [threading.Thread(target=time.sleep, args=(1,)) for i in range(100)]\nfor t in all: t.start()\nprint(len(all))';
+  assert.equal(structuredOf(await run_code({ language: 'python', code })).stdout, '100\n');
+});
+
+test('without a network clients fail at once, and the answer says why', async () => {
+  const NO_NETWORK = /\[belljar: a sandbox has no network unless /;
+  const code = "import urllib.request\nurllib.request.urlopen('http://example.com')";
+  assert.match(textOf(await run_code({ language: 'python', code })), NO_NETWORK);
+  assert.match(textOf(await run_code({ language: 'javascript', code: "fetch('http://example.com')" })), NO_NETWORK);
+  const { stdout } = structuredOf(await run_command({ command: 'command -v pip git npm curl || true' }));
+  if (stdout.includes('/curl')) assert.match(textOf(await run_command({ command: 'curl -s http://example.com' })), NO_NETWORK);
+  assert.doesNotMatch(textOf(await run_command({ command: 'echo curl >&2; exit 6' })), NO_NETWORK);
+  if (stdout.includes('/git')) assert.match(textOf(await run_command({ command: 'git clone https://example.com/a' })), NO_NETWORK);
+  for (const command of ['pip install no-such-package', 'npm install no-such-package']) {
+    if (!stdout.includes(`/${command.slice(0, 3)}`)) continue;
+    const text = textOf(await run_command({ command }));
+    assert.match(text, NO_NETWORK);
+    assert.match(textOf(await run_command({ command: `${command} || true` })), NO_NETWORK);
+    assert.doesNotMatch(text, /Retrying/);
+  }
+  assert.doesNotMatch(textOf(await run_command({ command: 'echo ENOTFOUND' })), NO_NETWORK);
+});
+
+const WHEEL = `
+import zipfile
+with zipfile.ZipFile('/tmp/hello-1-py3-none-any.whl', 'w') as z:
+    z.writestr('hello.py', 'print("hello")')
+    z.writestr('hello-1.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: hello\\nVersion: 1\\n')
+    z.writestr('hello-1.dist-info/WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
+    z.writestr('hello-1.dist-info/RECORD', '')
+`;
+
+test('what pip installed is visible to waiting interpreters', async (t) => {
+  const has = structuredOf(await run_command({ command: 'python3 -m pip --version' }));
+  if (has.exit_code !== 0) return t.skip('no pip');
+  structuredOf(await run_code({ language: 'python', session: 'before', code: 'x = 1' }));
+  structuredOf(await run_code({ language: 'python', code: WHEEL }));
+  const { exit_code, stderr } = structuredOf(await run_command({ command: 'python3 -m pip install --no-index /tmp/hello-1-py3-none-any.whl' }));
+  assert.equal(exit_code, 0, stderr);
+  assert.equal(structuredOf(await run_code({ language: 'python', code: 'import hello' })).stdout, 'hello\n');
+  assert.equal(structuredOf(await run_code({ language: 'python', session: 'before', code: 'import hello' })).stdout, 'hello\n');
+});
+
+test('what npm installed globally can be required', async (t) => {
+  if (!(await hasProgram('npm'))) return t.skip('no npm');
+  const command = `mkdir -p /tmp/hi && cd /tmp/hi && echo 'console.log("hi")' > index.js &&
+    echo '{"name":"hi-there","version":"1.0.0"}' > package.json && npm install -g /tmp/hi`;
+  const { exit_code, stderr } = structuredOf(await run_command({ command }));
+  assert.equal(exit_code, 0, stderr);
+  assert.equal(structuredOf(await run_code({ language: 'javascript', code: "require('hi-there')" })).stdout, 'hi\n');
+});
+
+test('Java prints nothing of its own, and its heap fits the sandbox', async (t) => {
+  const code = 'class Main { public static void main(String[] a) { System.out.println(Runtime.getRuntime().maxMemory() >> 20); } }';
+  if (!(await hasProgram('java'))) return t.skip('no Java');
+  const { stdout, stderr } = structuredOf(await run_code({ language: 'java', code }));
+  assert.equal(stderr, '');
+  assert.ok(Number(stdout) > 0 && Number(stdout) <= 1024, stdout);
+});
+
+test('a debugger that needs ptrace is told the setting', async (t) => {
+  if (!(await hasProgram('strace'))) return t.skip('no strace');
+  assert.match(textOf(await run_command({ command: 'strace true' })), /\[belljar: .*--calls debug\]/);
+});
+
+test('AddressSanitizer works without ptrace', async (t) => {
+  const command = "echo 'int main(void) { return 7; }' > a.c && cc -fsanitize=address a.c -o a || exit 3; ./a";
+  const { exit_code, stderr } = structuredOf(await run_command({ command }));
+  if (exit_code === 3) return t.skip('no AddressSanitizer');
+  assert.deepEqual({ exit_code, stderr }, { exit_code: 7, stderr: '' });
+});
+
+test('TypeScript runs through tsc if there is nothing better', async (t) => {
+  const { id: sandbox } = structuredOf(await create_sandbox({}));
+  // A stand-in for the compiler: copies the last argument to the directory behind --outDir.
+  const content = '#!/bin/sh\nfor a; do [ "$b" = --outDir ] && out=$a; b=$a; done\nmkdir -p $out && cp "$b" $out/main.js\n';
+  structuredOf(await write_file({ sandbox, path: '/home/coderunner/.local/bin/tsc', content, executable: true }));
+  const result = await run_code({ sandbox, language: 'typescript', code: 'console.log(1 + 2)' });
+  assert.equal(structuredOf(result).stdout, '3\n', textOf(result));
+});
