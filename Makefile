@@ -83,20 +83,22 @@ FIXTURE := $(sort $(wildcard tests/fixture/*.c))
 UNITS   := $(sort $(shell find tests/unit -name 'test_*.c'))
 # Code that unit tests share; the linker takes what a test uses.
 RIGS    := $(sort $(shell find tests/unit -name '*.c' ! -name 'test_*'))
-FUZZERS := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZERS := $(sort $(shell find tests/fuzz -name 'fuzz_*.c'))
 # The conformance fixture links the protocol pillar and nothing else.
 PILLAR  := $(filter $(addprefix src/,base/% json/% loop/% mcp/% transport/%),$(PARTS))
 
-ATTACKS := $(sort $(wildcard tests/escape/programs/*.c))
+ATTACKS := $(sort $(wildcard tests/escape/programs/*/*.c))
+# The folder of an attack program is that of its prefix; all programs are built side by side.
+vpath %.c $(sort $(dir $(ATTACKS)))
 
-ATTACK_PROGRAMS := $(ATTACKS:tests/escape/programs/%.c=build/escape/%)
+ATTACK_PROGRAMS := $(patsubst %.c,build/escape/%,$(notdir $(ATTACKS)))
 UNIT_PROGRAMS   := $(UNITS:tests/unit/%.c=build/san/unit/%)
 REPLAY_PROGRAMS := $(FUZZERS:tests/fuzz/%.c=build/san/replay/%)
 FUZZ_PROGRAMS   := $(FUZZERS:tests/fuzz/%.c=build/fuzz/%)
 SHELLS          := bash zsh fish
 GENERATED       := build/doc/belljar.1 $(SHELLS:%=build/completions/belljar.%)
 
-.PHONY: all image run check test test-long bench conformance fuzz lint lint-headers lint-sources install uninstall clean help test-programs format
+.PHONY: all image run check test test-long bench conformance fuzz lint lint-headers lint-sources install uninstall clean help test-programs test-image format
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -128,7 +130,7 @@ build/san/obj/tests/%.o: tests/%.c Makefile
 build/fuzz/obj/%.o: %.c Makefile
 	$(say) CC-FUZZ $<
 	@mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) $(COMMON) $(FUZZED) -c $< -o $@
+	$(Q)$(FUZZ_CC) $(COMMON) $(FUZZED) -Itests -c $< -o $@
 
 build/agent/obj/%.o: %.c Makefile
 	$(say) CC-MUSL $<
@@ -252,13 +254,14 @@ build/san/replay/%: build/san/obj/tests/fuzz/%.o build/san/obj/tests/fuzz/replay
 	$(Q)$(CC) $(SANITIZED) $^ $(LIB_LDLIBS) -o $@
 
 # Static: an attack program must run in a sandbox of any image.
-build/escape/%: tests/escape/programs/%.c $(wildcard tests/escape/programs/*.h) Makefile
+build/escape/%: %.c $(wildcard tests/escape/programs/*.h) Makefile
 	$(say) LINK $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -static -pthread $< -o $@
 
 build/fuzz/%: build/fuzz/obj/tests/fuzz/%.o build/fuzz/parts.a
 	$(say) LINK $@
+	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer $^ $(LIB_LDLIBS) -o $@
 
 # --- generated documents -----------------------------------------------------------
@@ -288,7 +291,12 @@ test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/
 check: build/belljar build/fixture $(UNIT_PROGRAMS) ## the quick test for every day: unit tests, lint of changed files, a short end-to-end test
 	@sh tests/check.sh
 
-test: test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
+# The image of the tests on Docker takes minutes, mostly of waiting, so it is made beside the compilers. A
+# failure is reported by the suites that need the image.
+test-image:
+	@[ "$$(id -u)" -ne 0 ] || ! command -v mmdebstrap >/dev/null || (. tests/docker/daemon.sh && make_image) || :
+
+test: test-programs test-image ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/run.sh
 
 test-long: test-programs ## what takes too long for every day: all attacks, here and with cgroup version 2, soaks of SOAK_SECONDS over stdio and HTTP, and a load of 5,500 connections (root; 150 minutes)
@@ -299,7 +307,7 @@ test-long: test-programs ## what takes too long for every day: all attacks, here
 	python3 tests/soak/soak_http.py
 	python3 tests/soak/load_http.py
 
-bench: build/belljar build/fixture build/channel_bench build/native_bench build/tools_bench build/http_load ## measure runs beside bare Python, sandboxes beside bubblewrap, the channel, the server beside the official SDK's, and the docker engine beside docker exec
+bench: build/belljar build/fixture build/channel_bench build/native_bench build/tools_bench build/conformance-fixture build/http_load ## measure runs beside bare Python, sandboxes beside bubblewrap, the channel, the server beside the official SDK's, and the docker engine beside docker exec
 	@sh tests/bench/bench.sh
 
 conformance: build/conformance-fixture ## the official MCP conformance suite against the fixture, every revision
