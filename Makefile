@@ -98,7 +98,7 @@ FUZZ_PROGRAMS   := $(FUZZERS:tests/fuzz/%.c=build/fuzz/%)
 SHELLS          := bash zsh fish
 GENERATED       := build/doc/belljar.1 $(SHELLS:%=build/completions/belljar.%)
 
-.PHONY: all image run check test test-long bench conformance fuzz lint lint-headers lint-sources install uninstall clean help test-programs test-image format
+.PHONY: all image run check test test-long bench conformance fuzz lint lint-headers lint-sources install uninstall clean help test-programs format
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -291,12 +291,7 @@ test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/
 check: build/belljar build/fixture $(UNIT_PROGRAMS) ## the quick test for every day: unit tests, lint of changed files, a short end-to-end test
 	@sh tests/check.sh
 
-# The image of the tests on Docker takes minutes, mostly of waiting, so it is made beside the compilers. A
-# failure is reported by the suites that need the image.
-test-image:
-	@[ "$$(id -u)" -ne 0 ] || ! command -v mmdebstrap >/dev/null || (. tests/docker/daemon.sh && make_image) || :
-
-test: test-programs test-image ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
+test: test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/run.sh
 
 test-long: test-programs ## what takes too long for every day: all attacks, here and with cgroup version 2, soaks of SOAK_SECONDS over stdio and HTTP, and a load of 5,500 connections (root; 150 minutes)

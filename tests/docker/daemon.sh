@@ -4,30 +4,13 @@
 # The daemon has a directory of its own below /tmp, no network and no registry. Nothing of it is left
 # afterwards. A daemon that DOCKER_HOST names is used as it is.
 
-# make_image - builds the archive of the test image from Debian packages, once: build/docker/image.tar
-#
-# Suites run side by side, so one builds and the others wait for it. Without fsync(), which dpkg calls for
-# each file, and in memory if there is room, that takes a fraction of the time on a busy disk. Of Matplotlib only
-# its own files are added: its dependencies would be a gigabyte, with compilers.
+# make_image - makes the archive of the test image, once: build/docker/image.tar. Suites run side by side, so
+# one makes it and the others wait for it.
 make_image() {
-  mkdir -p build/docker/debs
+  mkdir -p build/docker
   (
     flock 9
-    [ ! -s build/docker/image.tar ] || exit 0
-    (cd build/docker/debs && apt-get download python3-matplotlib python-matplotlib-data) >&2
-    room=$(df --output=avail -k /dev/shm 2>/dev/null | tail -n 1)
-    [ "${room:-0}" -lt 4000000 ] || export TMPDIR=/dev/shm
-    # shellcheck disable=SC2016 # mmdebstrap runs the hooks with the root as their argument
-    mmdebstrap --quiet --format=tar --variant=minbase --dpkgopt=force-unsafe-io \
-      --aptopt='Acquire::Languages "none"' --dpkgopt='path-exclude=/usr/share/doc/*' \
-      --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/man/*' \
-      --include=python3,python3-pip,procps,perl,curl,git,openssh-client,nodejs \
-      --include=python3-contourpy,python3-cycler,python3-dateutil,python3-kiwisolver,python3-numpy \
-      --include=python3-packaging,python3-pil,python3-pyparsing \
-      --customize-hook='for deb in build/docker/debs/*.deb; do dpkg-deb --extract "$deb" "$1"; done' \
-      --customize-hook='rm -rf "$1"/usr/share/doc "$1"/usr/share/locale "$1"/usr/share/man' \
-      "$(. /etc/os-release && echo "$VERSION_CODENAME")" build/docker/image.new >&2
-    mv build/docker/image.new build/docker/image.tar
+    [ -s build/docker/image.tar ] || sh tests/docker/image.sh build/docker/image.tar >&2
   ) 9>build/docker/lock
 }
 

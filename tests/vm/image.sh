@@ -15,6 +15,7 @@ release=$1
 dir=$2
 vm=tests/vm
 modules=/lib/modules/$release
+. tests/installed.sh
 
 die() {
   echo "vm: $*" >&2
@@ -22,7 +23,7 @@ die() {
 }
 
 fingerprint() {
-  { cat "$vm/image.sh" "$vm/init.sh" "$vm/guest-packages.txt" scripts/packages-build.txt \
+  { cat "$vm/image.sh" tests/installed.sh "$vm/init.sh" "$vm/guest-packages.txt" scripts/packages-build.txt \
       /var/lib/dpkg/status
     echo "$release"; } | sha256sum | cut -d ' ' -f 1
 }
@@ -34,39 +35,24 @@ packages() {
     die "packages are missing; install them: sh scripts/need.sh $*"
   # shellcheck disable=SC2046
   set -- "$@" $(dpkg-query -W -f '${Essential} ${Package}\n' | sed -n 's/^yes //p')
-  apt-cache depends --installed --recurse --no-recommends --no-suggests --no-conflicts \
-    --no-breaks --no-replaces --no-enhances "$@" | grep '^[a-z0-9]' | LC_ALL=C sort -u
+  list_with_dependencies "$@"
 }
 
-# Names of all files, without the leading slash. dpkg -L does not list the links of alternatives, the index
-# of modules and Python's compiled files.
+# Names of all files, without the leading slash, and with the index of modules and Python's compiled files, which
+# no package lists.
 files() {
-  # Names of packages that are not installed (virtual ones, other architectures) are ignored.
-  xargs dpkg-query -L <"$work/packages" 2>/dev/null | sed -n 's,^/,,p' |
-    sed -E 's,^(bin|sbin|lib|lib32|lib64|libx32)/,usr/&,' |
-    grep -E '^usr/' | grep -vE '^usr/share/(doc|man|locale|info|lintian|bug|i18n)/' || :
-  find /usr/bin /usr/sbin -lname '/etc/alternatives/*' | cut -c 2-
+  list_files <"$work/packages" | grep -E '^(usr/|etc/alternatives/|[a-z0-9]*$)' || :
   find /usr/lib/python3.[0-9]* -name '*.pyc' | cut -c 2-
   find "/usr/lib/modules/$release" | cut -c 2-
-  cd /
-  for name in bin sbin lib lib32 lib64 libx32; do
-    [ ! -L "$name" ] || echo "$name"
-  done
-  find etc/alternatives etc/ld.so.conf etc/ld.so.conf.d etc/nsswitch.conf etc/protocols \
-    etc/services etc/debian_version etc/os-release etc/bash.bashrc etc/profile etc/mke2fs.conf \
-    etc/login.defs etc/python3* 2>/dev/null || :
+  (cd / && find etc/ld.so.conf etc/ld.so.conf.d etc/nsswitch.conf etc/protocols etc/services etc/debian_version \
+    etc/os-release etc/bash.bashrc etc/profile etc/mke2fs.conf etc/login.defs etc/python3* 2>/dev/null) || :
 }
 
 make_root() {
   stage=$work/root
   mkdir -m 755 "$stage"
   packages >"$work/packages"
-  files | LC_ALL=C sort -u | (
-    cd /
-    while read -r name; do
-      if [ -e "$name" ] || [ -L "$name" ]; then printf '%s\n' "$name"; fi
-    done
-  ) >"$work/files"
+  files | keep_existing >"$work/files"
   tar -C / --no-recursion --xattrs --xattrs-include='security.capability' -cf - -T "$work/files" |
     tar -C "$stage" --xattrs --xattrs-include='security.capability' -xpf -
   for name in etc dev proc sys run tmp root home var/lib var/log var/tmp mnt srv; do

@@ -1,0 +1,37 @@
+#!/bin/sh
+# image.sh FILE - makes the archive of the test image from Debian packages that are installed on this machine.
+set -eu
+. tests/installed.sh
+
+# With all packages that these depend on.
+packages='base-files bash coreutils dash debianutils diffutils findutils grep gzip hostname libc-bin mawk ncurses-base
+  ncurses-bin perl-base sed tar util-linux apt dpkg python3 python3-pip procps perl curl git openssh-client nodejs
+  python3-contourpy python3-cycler python3-dateutil python3-kiwisolver python3-numpy python3-packaging python3-pil
+  python3-pyparsing'
+# Alone: what Matplotlib depends on would be a gigabyte, with compilers.
+alone='python3-matplotlib python-matplotlib-data'
+
+# Libraries that update-alternatives chose, such as libblas.so.3: the links and what they lead to.
+list_libraries() {
+  find /usr/lib/*-linux-gnu -maxdepth 1 -lname '/etc/alternatives/*' -exec readlink -f {} \; -print | cut -c 2-
+}
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+mkdir -p "$root/etc" "$root/dev" "$root/proc" "$root/sys" "$root/run" "$root/tmp" "$root/root"
+chmod 1777 "$root/tmp"
+# The accounts are those of a new Debian, not this machine's.
+cp /usr/share/base-passwd/passwd.master "$root/etc/passwd"
+cp /usr/share/base-passwd/group.master "$root/etc/group"
+
+# npm is left out: an image that has Node without npm is part of the tests.
+# shellcheck disable=SC2086 # lists of names
+{
+  { list_with_dependencies $packages && printf '%s\n' $alone; } | list_files
+  list_libraries
+  echo etc/ld.so.cache
+} | grep -vE '^(dev|proc|run|sys|tmp|root|etc/passwd|etc/group|usr/lib/node_modules|usr/include)(/|$)' |
+  keep_existing >"$root/files"
+tar --create --file "$1.new" --directory / --no-recursion --files-from "$root/files"
+tar --append --file "$1.new" --directory "$root" --owner=0 --group=0 dev etc proc root run sys tmp
+mv "$1.new" "$1"
