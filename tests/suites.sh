@@ -6,9 +6,13 @@
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
 export UBSAN_OPTIONS=print_stacktrace=1
 export CMOCKA_MESSAGE_OUTPUT=TAP
-seconds=1500 # of a usual suite; the long ones have more, for a machine that does other work as well
-rm -rf build/suites
-mkdir -p build/suites
+seconds=900 # of a usual suite; the long ones have more, for a machine that does other work as well
+
+# clear_results - forgets what an earlier run found
+clear_results() {
+  rm -rf build/suites
+  mkdir -p build/suites
+}
 
 # add NAME COMMAND... - prints the line of one suite. The line starts with the blank, because xargs
 # takes a blank at the end of a line for a continuation.
@@ -28,13 +32,13 @@ unit_suites() {
 }
 
 # live_suites - the agent's live tests, once with the released agent and once with the agent under
-# the sanitizers, which gets a smaller file to transfer
+# the sanitizers; their large file is a part of what test_live_load.c transfers by default
 live_suites() {
   for source in tests/unit/agent/live/test_*.c; do
     name=$(basename "$source" .c)
-    add "unit agent/live/$name" "build/san/unit/agent/live/$name"
+    add "unit agent/live/$name" env BELLJAR_LOAD_MIB=256 "build/san/unit/agent/live/$name"
     add "unit agent/live/$name with build/san/agent" \
-      env BELLJAR_AGENT="$PWD/build/san/agent" BELLJAR_LOAD_MIB=128 "build/san/unit/agent/live/$name"
+      env BELLJAR_AGENT="$PWD/build/san/agent" BELLJAR_LOAD_MIB=64 "build/san/unit/agent/live/$name"
   done
 }
 
@@ -57,17 +61,18 @@ end_to_end_files() {
   find tests/e2e -name node_modules -prune -o -name "$1.test.mjs" -print | LC_ALL=C sort
 }
 
-# end_to_end_suite BUILD FILE... - end-to-end tests of the programs in BUILD. Those under the sanitizers
-# have their files in memory, the others on the disk.
-end_to_end_suite() {
+# end_to_end_suites BUILD FILE... - a suite for each file of end-to-end tests, of the programs in BUILD. The
+# released program has the files of some sandboxes on the disk, all others have them in memory (in_memory.sh).
+end_to_end_suites() {
   node=tests/e2e/node_modules/node/bin/node
   [ -x "$node" ] || node=node
   build=$1
   shift
-  [ "$build" = build ] && memory= || memory='sh tests/in_memory.sh'
-  # shellcheck disable=SC2086 # words
-  seconds=3600 add "e2e with $build/belljar" env BELLJAR="$PWD/$build/belljar" FIXTURE="$PWD/$build/fixture" \
-    $memory "$node" --test --test-concurrency=2 --test-reporter=tap "$@"
+  for file in "$@"; do
+    case $build/$file in build/tests/e2e/files/* | build/tests/e2e/sandbox/*) place=/tmp ;; *) place=${TMPDIR:-/tmp} ;; esac
+    add "e2e $(basename "$file" .test.mjs) with $build/belljar" env TMPDIR="$place" BELLJAR="$PWD/$build/belljar" \
+      FIXTURE="$PWD/$build/fixture" "$node" --test --test-reporter=tap "$file"
+  done
 }
 
 # conformance_suite BUILD - the official conformance suite against the fixture in BUILD
@@ -93,9 +98,9 @@ install_packages() {
   return 1
 }
 
-# run_suites - runs the suites of build/suites/list side by side: most of them wait more than they work
+# run_suites FILE NUMBER - runs the suites of a list, NUMBER of them side by side
 run_suites() {
-  xargs -P "$(($(nproc) + 2))" -L 1 sh tests/suite.sh <build/suites/list
+  xargs -P "$2" -L 1 sh tests/suite.sh <"$1"
 }
 
 # run_failed_again - runs each suite that failed a second time, with nothing beside it. Many tests watch
@@ -103,10 +108,10 @@ run_suites() {
 # printed the first time stays in the output, and a suite that passes now is named as unsteady.
 run_failed_again() {
   [ -f build/suites/failed ] || return 0
-  mv build/suites/failed build/suites/list
+  mv build/suites/failed build/suites/again
   echo "# the suites that failed, again and one at a time:"
-  xargs -L 1 sh tests/suite.sh <build/suites/list
-  sed 's/^ "[0-9]*" "\([^"]*\)".*/\1/' build/suites/list | while read -r name; do
+  run_suites build/suites/again 1
+  sed 's/^ "[0-9]*" "\([^"]*\)".*/\1/' build/suites/again | while read -r name; do
     grep -qF "\"$name\"" build/suites/failed 2>/dev/null || echo "UNSTEADY $name (failed beside others, passed alone)"
   done
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # daemon.sh - a private Docker daemon for tests, and the image that they use; sourced.
 #
-# The daemon has a directory of its own below /tmp, no network and no registry. Nothing of it is left
+# The daemon has a directory of its own below TMPDIR, no network and no registry. Nothing of it is left
 # afterwards. A daemon that DOCKER_HOST names is used as it is.
 
 # make_image - makes the archive of the test image, once: build/docker/image.tar. Suites run side by side, so
@@ -35,7 +35,7 @@ wait_for_daemon() {
 
 # start_docker - starts dockerd; sets DOCKER_HOST and docker_dir
 start_docker() {
-  docker_dir=$(mktemp -d /tmp/belljar-docker.XXXXXX)
+  docker_dir=$(mktemp -d "${TMPDIR:-/tmp}/docker.XXXX")
   export DOCKER_HOST="unix://$docker_dir/docker.sock"
   cat >"$docker_dir/daemon.json" <<END
 { "runtimes": { "other": { "path": "$(command -v runc)" }, "gvisor": { "path": "$(command -v runsc || echo runsc)",
@@ -56,7 +56,7 @@ END
 
 # start_podman - starts the API service of Podman; sets DOCKER_HOST and docker_dir
 start_podman() {
-  docker_dir=$(mktemp -d /tmp/belljar-docker.XXXXXX)
+  docker_dir=$(mktemp -d "${TMPDIR:-/tmp}/docker.XXXX")
   export DOCKER_HOST="unix://$docker_dir/docker.sock"
   podman --runtime runc --cgroup-manager cgroupfs --root "$docker_dir/data" --runroot "$docker_dir/exec" \
     system service --time=0 "$DOCKER_HOST" >"$docker_dir/log" 2>&1 &
@@ -101,4 +101,12 @@ stop_daemon() {
 import_image() {
   api POST "/images/create?fromSrc=-&repo=${1%:*}&tag=${1##*:}" -T build/docker/image.tar \
     -H 'Content-Type: application/x-tar' >&2
+}
+
+# prepare_image NAME - lets belljar add its agent to the image, which takes long on a busy machine, so that no
+# test has to wait for it
+prepare_image() {
+  state=$(mktemp -d)
+  ${BELLJAR:-build/belljar} exec --engine docker --image "$1" --state-dir "$state" -- true >&2 || :
+  rm -rf "$state"
 }

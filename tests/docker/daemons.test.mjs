@@ -5,6 +5,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { BELLJAR, serverEnv } from '../e2e/lib/programs.mjs';
@@ -24,7 +25,7 @@ const freePort = () =>
 
 /** Starts a daemon that ends with the test. `disk`: the size of a tmpfs for its files. */
 async function startDaemon(t, { settings = {}, disk } = {}) {
-  const dir = mkdtempSync('/tmp/belljar-docker.');
+  const dir = mkdtempSync(join(tmpdir(), 'docker.'));
   const socket = join(dir, 'docker.sock');
   const { hosts = [], ...rest } = settings;
   mkdirSync(join(dir, 'data'));
@@ -84,7 +85,7 @@ function makeCertificates(dir) {
 }
 
 test('a daemon is reached by TLS with a client certificate, and both sides are checked', { skip }, async (t) => {
-  const certs = mkdtempSync('/tmp/belljar-certs.');
+  const certs = mkdtempSync(join(tmpdir(), 'certs.'));
   t.after(() => rmSync(certs, { recursive: true, force: true }));
   makeCertificates(certs);
   const tcp = `tcp://127.0.0.1:${await freePort()}`;

@@ -3,43 +3,69 @@
 # engine, and those of tests/docker; or the named files. Prints TAP. life.test.mjs kills and restarts the
 # daemon, so it needs one that no other test uses.
 # run.sh escape [OPTION...] - attacks containers from inside: tests/escape/run.py in mode D.
+# run.sh suites docker|podman - runs each of these files as a suite of its own (tests/suite.sh), several side
+# by side on one daemon; with docker also the attacks, and the tests that need a daemon for themselves.
 #
 # Without DOCKER_HOST a private daemon is started, which takes root. The differences between the engines
 # are marked in the tests with notOn(), which names the reason.
 set -eu
 . tests/docker/daemon.sh
+. tests/suites.sh
+
+# list_tests docker|podman - the tests that one daemon can serve
+list_tests() {
+  # shellcheck disable=SC2013 # words
+  for name in $(cat "tests/docker/shared-$1.txt"); do
+    end_to_end_files "$name"
+  done
+  [ "$1" = podman ] || echo tests/docker/faults.test.mjs tests/docker/registry.test.mjs
+}
+
+# list_suites docker|podman - the suites, slow ones first. DAEMON=given makes them use this script's daemon;
+# when a suite that failed is run again, that daemon is gone, and the suite starts one for itself.
+list_suites() {
+  [ "$1" = podman ] || seconds=1800 add "escape on docker" sh tests/docker/run.sh escape --exhaustion without
+  if [ "$1" = docker ]; then
+    for name in life daemons; do
+      add "$name on docker" env DOCKER_HOST="$given" DAEMON= sh tests/docker/run.sh docker "tests/docker/$name.test.mjs"
+    done
+  fi
+  for file in $(list_tests "$1"); do
+    add "$(basename "$file" .test.mjs) on $1" sh tests/docker/run.sh "$1" "$file"
+  done
+}
 
 which=$1
 shift
-make_image
-if [ -z "${DOCKER_HOST:-}" ]; then
-  command -v dockerd podman curl >/dev/null
-  trap 'stop_daemon' EXIT
-  case $which in podman) start_podman ;; *) start_docker ;; esac
-  export E2E_DOCKER_DIR="$docker_dir"
-fi
+run=$which
+[ "$which" != suites ] || which=$1
+given=${DOCKER_HOST:-}
 image=localhost/belljar-test:latest
-import_image "$image"
+if [ "${DAEMON:-}" != given ]; then
+  make_image
+  if [ -z "$given" ]; then
+    command -v dockerd podman curl >/dev/null
+    trap 'stop_daemon' EXIT
+    case $which in podman) start_podman ;; *) start_docker ;; esac
+    export E2E_DOCKER_DIR="$docker_dir"
+  fi
+  import_image "$image"
+  prepare_image "$image"
+fi
 
-# Prepares the image, which takes long on a busy machine, so that no test has to wait for it.
-state=$(mktemp -d)
-${BELLJAR:-build/belljar} exec --engine docker --image "$image" --state-dir "$state" -- true >&2 || :
-rm -rf "$state"
-
-if [ "$which" = escape ]; then
-  # Not with exec: the daemon is stopped afterwards.
+# Not with exec: the daemon is stopped afterwards.
+if [ "$run" = suites ]; then
+  list_suites "$which" >"build/suites/$which.list"
+  DAEMON=given run_suites "build/suites/$which.list" 2
+  exit
+fi
+if [ "$run" = escape ]; then
   ESCAPE_IMAGE=$image python3 tests/escape/run.py --mode D "$@"
   exit
 fi
-
 node=tests/e2e/node_modules/node/bin/node
 [ -x "$node" ] || node=node
-if [ $# -eq 0 ]; then
-  # shellcheck disable=SC2013 # words
-  for name in $(cat "tests/docker/shared-$which.txt"); do
-    set -- "$@" "$(find tests/e2e -name node_modules -prune -o -name "$name.test.mjs" -print)"
-  done
-  [ "$which" = podman ] || set -- "$@" tests/docker/faults.test.mjs tests/docker/registry.test.mjs
-fi
+# shellcheck disable=SC2046 # words
+[ $# -gt 0 ] || set -- $(list_tests "$which")
 E2E_BELLJAR_ENGINE=docker E2E_BELLJAR_IMAGE="$image" BELLJAR="${BELLJAR:-$PWD/build/belljar}" \
   "$node" --test --test-concurrency=3 --test-reporter=tap "$@"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """run.py [--mode RUS] [--only FS,PR-02] [--long] [--exhaustion without] - attacks belljar's sandboxes from inside.
 
-Prints TAP while it runs, and a table of all results at the end. Needs root: it runs belljar as root and
+Prints TAP while it runs, and a table of all results at the end. A test that fails is run once more at the end,
+with nothing of this suite beside it, and named if it passes then. Needs root: it runs belljar as root and
 as two other users, of whom one gets subordinate ids. It runs in a mount namespace of its own, so that
 /etc/subuid and /etc/passwd of the machine are not changed. --long adds tests that take minutes;
 --exhaustion leaves out the tests that use up the machine, or runs only those.
@@ -123,14 +124,18 @@ def selected_tests(options):
     only = [word for word in options.only.split(",") if word]
     kinds = {"with": [False, True], "without": [False], "only": [True]}[options.exhaustion]
     return [test for test in harness.TESTS if is_selected(test, only)
-            and runs_alone(test) in kinds and (options.long or not test["long"])]
+            and options.what in ("", f"{test['number']} {test['what']}") and runs_alone(test) in kinds and (options.long or not test["long"])]
 
 
-def forward_output(process, results, lock):
-    """Prints the output of one mode, with test numbers that count all modes."""
+def forward_output(process, results, failed, lock):
+    """Prints the output of one mode, with test numbers that count all modes. A failure is a remark at first if
+    there is a list for it; otherwise it is final."""
     for line in process.stdout:
         with lock:
-            if line.startswith(("ok", "not ok")):
+            if failed is not None and line.startswith("not ok - "):
+                failed.append(line.rsplit(" # ", 1)[0].split(" ", 5)[3:])  # number, mode, what
+                line = f"# {line}"
+            elif line.startswith(("ok", "not ok")):
                 results.append(line)
                 line = line.replace("ok -", f"ok {len(results)} -", 1)
             print(line, end="", flush=True)
@@ -156,7 +161,7 @@ def print_table(options, results):
             print(f"# {number:8}not tested here: {why}")
 
 
-def run_together(options, modes, more, results):
+def run_together(options, modes, more, results, failed=None):
     """Runs one process for each mode at the same time: the modes are different users. Mode D, which mostly
     waits for the daemon, has several processes."""
     line = [sys.executable, __file__, "--part", "--only", options.only, "--belljar",
@@ -166,7 +171,7 @@ def run_together(options, modes, more, results):
     parts = [subprocess.Popen([*line, "--mode", mode, "--share", share], stdout=subprocess.PIPE, text=True,
                               errors="replace") for mode, share in shares]
     lock = threading.Lock()
-    readers = [threading.Thread(target=forward_output, args=(part, results, lock)) for part in parts]
+    readers = [threading.Thread(target=forward_output, args=(part, results, failed, lock)) for part in parts]
     for reader in readers:
         reader.start()
     for reader in readers:
@@ -182,6 +187,7 @@ def main():
     parser.add_argument("--exhaustion", choices=["with", "without", "only"], default="with",
                         help="tests that load the machine: with them, without them, or nothing else")
     parser.add_argument("--part", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--what", default="", help=argparse.SUPPRESS)
     parser.add_argument("--share", default="0/1", help=argparse.SUPPRESS)
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--belljar", default=str(harness.ROOT / "build" / "belljar"))
@@ -192,16 +198,21 @@ def main():
     if options.part:
         run_mode(options, options.mode)
         return
-    results, statuses = [], []
+    results, statuses, failed = [], [], []
     if options.exhaustion != "only":
-        statuses += run_together(options, options.mode, [], results)
+        statuses += run_together(options, options.mode, [], results, failed)
     for mode in options.mode if options.exhaustion != "without" else "":
-        statuses += run_together(options, mode, ["--alone"], results)
-    failed = sum(line.startswith("not") for line in results)
+        statuses += run_together(options, mode, ["--alone"], results, failed)
+    for number, mode, what in failed:
+        alone = ["--alone"] if runs_alone(dict(number=number)) else []
+        statuses += run_together(options, mode, [*alone, "--what", f"{number} {what}"], results)
+        if results[-1].startswith("ok"):
+            print(f"# UNSTEADY {number} {mode} {what}: failed beside others, passed alone", flush=True)
+    failures = sum(line.startswith("not") for line in results)
     print(f"1..{sum(len([m for m in options.mode if harness.applies(t, m)]) for t in selected_tests(options))}")
     print_table(options, results)
-    print(f"# {len(results) - failed} passed, {failed} failed; '-': the test does not apply to that mode")
-    sys.exit(1 if failed or any(statuses) else 0)
+    print(f"# {len(results) - failures} passed, {failures} failed; '-': the test does not apply to that mode")
+    sys.exit(1 if failures or any(statuses) else 0)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ const runs = {
   output: ['yes | head -c 3000000', /bytes left out/],
   network: [PROXIED, /one\.example:80 is not allowed: the network policy of this sandbox is 'allow'\. Ask the administrator of belljar: --network allow --allow-hosts one\.example/],
   // Not every storage driver of Docker limits the disk.
-  disk: ['head -c 90000000 /dev/zero > big', ENGINE === 'native' ? /disk: .*set --disk 128M|No space/ : /./],
+  disk: ['head -c 90000000 /dev/zero > big; sleep 3', ENGINE === 'native' ? /disk: .*set --disk 128M|No space/ : /./],
 };
 /** Calls that fail, or that say more than the program printed. */
 const calls = {
