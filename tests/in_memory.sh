@@ -7,7 +7,9 @@
 # that they cannot see. What an earlier run left because it was killed is removed.
 set -eu
 free=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)
-[ "$(id -u)" -eq 0 ] && [ "$free" -gt 8000000 ] || exec "$@"
+if [ "$(id -u)" -ne 0 ] || [ "$free" -lt 8000000 ]; then
+  exec "$@"
+fi
 
 remove_mount() {
   umount -l "$1" 2>/dev/null || :
