@@ -215,7 +215,7 @@ static void on_created(void *ctx, int status, const json_t *answer, const struct
 	if (why != NULL && !box->has_retried && (status == 409 || status == 404)) {
 		box->has_retried = true;
 		if (status == 404) {
-			image_forget(box->broker, box->spec.image);
+			image_invalidate(box->broker, box->spec.image);
 			get_image(box);
 			return;
 		}

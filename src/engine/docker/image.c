@@ -62,7 +62,7 @@ static struct image *find_image(struct broker *broker, const char *wanted)
 	return NULL;
 }
 
-void image_forget(struct broker *broker, const char *name)
+void image_invalidate(struct broker *broker, const char *name)
 {
 	struct image *image = find_image(broker, name);
 
