@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "engine/docker/box.h"
+#include "engine/native/cgroup/cgroup.h"
 #include "loop/loop.h"
 
 /* Longest wait for the agent's HELLO before a sandbox starts without a direct connection. */
