@@ -120,10 +120,8 @@ int direct_connect(const struct docker_container *container);
 
 /* --- container.c --- */
 
+/* The volumes of a sandbox; the first is the workspace. */
 enum { VOLUME_COUNT = 5 };
-extern const struct docker_volume {
-	const char *name, *target;
-} docker_volumes[VOLUME_COUNT]; /* the first is the workspace */
 
 enum { DOCKER_NAME_SIZE = SPEC_ID_LEN + 40 };
 const char *container_name(const char *id, char out[DOCKER_NAME_SIZE]);
