@@ -14,7 +14,7 @@ int direct_listen(void)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	(void)unlink(address.sun_path); /* of an agent that was killed */
+	(void)unlink(address.sun_path); /* the socket of an agent that was killed */
 	if (fd >= 0 && (bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
 	                listen(fd, 1) < 0)) {
 		(void)close(fd);

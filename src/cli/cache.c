@@ -27,7 +27,7 @@ struct selection {
 	uint64_t files, pages, bytes;
 };
 
-static enum verb_result misused(struct error *err, const char *what)
+static enum verb_result report_misuse(struct error *err, const char *what)
 {
 	(void)error_set(err, ERR_INVALID, "cache: %s", what);
 	return VERB_MISUSED;
@@ -178,7 +178,8 @@ static enum verb_result run_cache(const struct verb_call *call, struct error *er
 
 	if (strcmp(action, "warm") == 0) {
 		if (call->operands[1] == NULL || call->operands[2] != NULL)
-			return misused(err, "name one file: belljar cache warm requirements.txt");
+			return report_misuse(err,
+			                     "name one file: belljar cache warm requirements.txt");
 		return cache_warm(call, call->operands[1], err);
 	}
 	if (open_cache(call, &dir, err) < 0)

@@ -12,7 +12,7 @@
 #include "server/options/options.h"
 #include "json/json.h"
 
-static enum verb_result misused(struct error *err, const char *what)
+static enum verb_result report_misuse(struct error *err, const char *what)
 {
 	(void)error_set(err, ERR_INVALID, "token: %s", what);
 	return VERB_MISUSED;
@@ -154,10 +154,10 @@ static enum verb_result run_token(const struct verb_call *call, struct error *er
 	AUTO_FREE char *path = NULL;
 
 	if (is_list ? operand != NULL : operand == NULL || call->operands[2] != NULL)
-		return misused(err, is_list ? "list takes no argument"
-		                    : strcmp(action, "add") == 0
-		                            ? "name one user: belljar token add USER"
-		                            : "name one id: belljar token revoke ID");
+		return report_misuse(err, is_list ? "list takes no argument"
+		                          : strcmp(action, "add") == 0
+		                                  ? "name one user: belljar token add USER"
+		                                  : "name one id: belljar token revoke ID");
 	if (token_store_path(call->options->token_file, &path, err) < 0)
 		return VERB_FAILED;
 	if (is_list)

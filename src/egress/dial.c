@@ -34,7 +34,7 @@ struct dial_request {
 	void *ctx;
 };
 
-/* Frees the request; its timer may be the caller. */
+/* The callback of the request's timer may be on the stack, so the memory is freed later. */
 static void remove_request(struct dial_request *request)
 {
 	list_remove(&request->node);

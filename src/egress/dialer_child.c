@@ -96,7 +96,7 @@ static int connect_address(const struct net_address *address, uint16_t port, str
 }
 
 /* Connects to the first address that is allowed and answers. A refused address is not tried, and
- * if all are refused, the reason of the first one is told. */
+ * if all are refused, the reason of the first one is reported. */
 static int connect_checked(const struct net_ceiling *ceiling, const struct net_host *host,
                            const struct dialer_request *request, struct dialer_reply *reply)
 {

@@ -23,7 +23,7 @@ enum {
 	SERVED_CPU_S = 300,
 };
 
-/* The child of a request that the server has given up ends a little later. */
+/* The alarm of a child: a second more than the time after which the server gives up. */
 static unsigned child_seconds(const struct net_limits *limits)
 {
 	return (unsigned)((limits->dial_ms != 0 ? limits->dial_ms : DIAL_TIMEOUT_MS) / 1000 + 1);
@@ -31,7 +31,7 @@ static unsigned child_seconds(const struct net_limits *limits)
 
 /* --- requests --- */
 
-/* Without a child of its own the request is answered here. */
+/* Replies to a request for which no child is forked. */
 static void refuse_request(int socket, const struct dialer_request *request, bool is_refused,
                            const struct error *why)
 {

@@ -19,7 +19,7 @@
 
 struct error;
 
-enum { HOST_RULES_MAX = 64, HOST_RULES_BYTES = 4096 };
+enum { HOST_RULES_MAX = 64 };
 
 struct host_rule {
 	bool is_any;      /* "*" */

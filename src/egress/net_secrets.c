@@ -66,7 +66,7 @@ static int read_name(struct view text, char out[NET_SECRET_NAME_MAX + 1], struct
 	return 0;
 }
 
-/* A value stands in a header field. */
+/* A value becomes a part of a header field, so it has printable ASCII characters only. */
 static int read_value(struct net_secret *secret, struct view value, struct error *err)
 {
 	if (value.len < NET_SECRET_MIN || value.len > NET_SECRET_MAX)

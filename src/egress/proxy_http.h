@@ -14,6 +14,7 @@
 
 #include "base/attr.h"
 #include "base/view.h"
+#include "egress/chunk_reader.h"
 #include "egress/net_host.h"
 
 struct buf;
@@ -23,12 +24,11 @@ enum { PROXY_HEAD_MAX = 16 * 1024, PROXY_FIELDS_MAX = 100, PROXY_PASSWORD_MAX = 
 
 enum proxy_body_kind { PROXY_BODY_NONE, PROXY_BODY_LENGTH, PROXY_BODY_CHUNKED };
 
-/* The state of a request's body; zeroed behind `kind` and `left` at the start. */
+/* The state of a request's body. */
 struct proxy_body {
 	enum proxy_body_kind kind;
-	uint64_t left;  /* bytes of the body, or of the current chunk */
-	uint8_t step;   /* within the frame of a chunk */
-	uint8_t digits; /* of the chunk's size */
+	uint64_t left; /* bytes of a body with a length that have not arrived */
+	struct chunk_reader chunks;
 	bool is_done;
 };
 

@@ -19,7 +19,7 @@ static void set_reply(struct proxy_socks_reply *reply, uint8_t first, uint8_t se
 	reply->len = 2;
 }
 
-static void skip(struct view *bytes, size_t len)
+static void skip_bytes(struct view *bytes, size_t len)
 {
 	bytes->ptr += len;
 	bytes->len -= len;
@@ -55,7 +55,7 @@ static int take_greeting(struct proxy_socks *socks, struct view *bytes,
 	}
 	set_reply(reply, VERSION, method);
 	socks->step = socks->wants_password ? SOCKS_PASSWORD : SOCKS_REQUEST;
-	skip(bytes, 2 + count);
+	skip_bytes(bytes, 2 + count);
 	return 1;
 }
 
@@ -81,7 +81,7 @@ static int take_password(struct proxy_socks *socks, struct view *bytes,
 	memcpy(socks->password, bytes->ptr + 3 + name, password);
 	set_reply(reply, PASSWORD_VERSION, 0);
 	socks->step = SOCKS_REQUEST;
-	skip(bytes, 3 + name + password);
+	skip_bytes(bytes, 3 + name + password);
 	return 1;
 }
 
@@ -127,7 +127,7 @@ static int take_request(struct proxy_socks *socks, struct view *bytes,
 		return error_set(err, ERR_INVALID, "SOCKS: the port is 0");
 	}
 	socks->step = SOCKS_COMPLETE;
-	skip(bytes, at + len + 2);
+	skip_bytes(bytes, at + len + 2);
 	return 1;
 }
 

@@ -7,15 +7,12 @@
 #include "base/error.h"
 #include "base/text/utf8.h"
 
-enum {
-	INTERIM_MAX = 16,
-	SKIPPED_MAX = 16 * 1024,
-	SIZE_DIGITS_MAX = 12,
-};
+enum { INTERIM_MAX = 16 };
 
 void secret_answer_init(struct secret_answer *answer, const struct net_secrets *secrets)
 {
-	*answer = (struct secret_answer){ .secrets = secrets };
+	/* The host may send extensions and trailers; the program gets none of them. */
+	*answer = (struct secret_answer){ .secrets = secrets, .chunks.skips_extras = true };
 	buf_init(&answer->head, SECRET_ANSWER_HEAD_MAX);
 }
 
@@ -69,124 +66,24 @@ static int take_plain(struct secret_answer *answer, struct view bytes, struct bu
 	               : 0;
 }
 
-/* --- chunks --- */
-
-/* "SIZE [; extension] CR LF", the chunk, "CR LF"; behind the last one, whose size is 0, trailers
- * and an empty line. */
-enum {
-	STEP_SIZE,
-	STEP_EXTENSION,
-	STEP_SIZE_LF,
-	STEP_DATA,
-	STEP_CR,
-	STEP_LF,
-	STEP_TRAILER,      /* at the beginning of a line */
-	STEP_TRAILER_LINE, /* within one */
-	STEP_TRAILER_LF,
-	STEP_LAST_LF,
-	STEP_END,
-};
-
-static int fail_chunk(struct error *err)
-{
-	return error_set(err, ERR_SYNTAX, "a chunk of the host's answer is malformed");
-}
-
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static int take_size(struct secret_answer *answer, char c, struct error *err)
-{
-	int digit = hex_value(c);
-
-	if (digit >= 0 && answer->digits < SIZE_DIGITS_MAX) {
-		answer->left = answer->left * 16 + (uint64_t)digit;
-		answer->digits++;
-		return 0;
-	}
-	if (answer->digits == 0 || (c != '\r' && c != ';' && c != ' ' && c != '\t'))
-		return fail_chunk(err);
-	answer->step = c == '\r' ? STEP_SIZE_LF : STEP_EXTENSION;
-	return 0;
-}
-
-static int skip_byte(struct secret_answer *answer, char c, uint8_t at_cr, struct error *err)
-{
-	if (c == '\r')
-		answer->step = at_cr;
-	else if (c == '\n' || ++answer->skipped > SKIPPED_MAX)
-		return fail_chunk(err);
-	return 0;
-}
-
-static int expect_byte(struct secret_answer *answer, char c, char wanted, uint8_t next,
-                       struct error *err)
-{
-	if (c != wanted)
-		return fail_chunk(err);
-	answer->step = next;
-	answer->digits = 0;
-	return 0;
-}
-
-/* Extensions and trailers are left out: nothing was asked for that needs them. */
-static int take_frame_byte(struct secret_answer *answer, char c, struct error *err)
-{
-	switch (answer->step) {
-	case STEP_SIZE:
-		return take_size(answer, c, err);
-	case STEP_EXTENSION:
-		return skip_byte(answer, c, STEP_SIZE_LF, err);
-	case STEP_SIZE_LF:
-		return expect_byte(answer, c, '\n', answer->left != 0 ? STEP_DATA : STEP_TRAILER,
-		                   err);
-	case STEP_CR:
-		return expect_byte(answer, c, '\r', STEP_LF, err);
-	case STEP_LF:
-		return expect_byte(answer, c, '\n', STEP_SIZE, err);
-	case STEP_TRAILER:
-		answer->step = STEP_TRAILER_LINE;
-		return skip_byte(answer, c, STEP_LAST_LF, err);
-	case STEP_TRAILER_LINE:
-		return skip_byte(answer, c, STEP_TRAILER_LF, err);
-	case STEP_TRAILER_LF:
-		return expect_byte(answer, c, '\n', STEP_TRAILER, err);
-	case STEP_LAST_LF:
-		return expect_byte(answer, c, '\n', STEP_END, err);
-	default:
-		return fail_chunk(err);
-	}
-}
-
 /* The chunks in these bytes are sent as one. */
 static int take_chunks(struct secret_answer *answer, struct view bytes, struct buf *out,
                        struct error *err)
 {
 	AUTO_BUF struct buf data;
+	struct view piece;
 
 	buf_init(&data, bytes.len);
-	while (bytes.len != 0 && answer->step != STEP_END) {
-		size_t n = 1;
-
-		if (answer->step == STEP_DATA) {
-			n = answer->left < bytes.len ? (size_t)answer->left : bytes.len;
-			if (buf_add(&data, (struct view){ bytes.ptr, n }, err) < 0)
-				return -1;
-			answer->left -= n;
-			answer->step = answer->left != 0 ? STEP_DATA : STEP_CR;
-		} else if (take_frame_byte(answer, bytes.ptr[0], err) < 0)
+	while (bytes.len != 0 && !answer->chunks.is_done) {
+		if (chunk_reader_next(&answer->chunks, &bytes, &piece) < 0)
+			return error_set(err, ERR_SYNTAX,
+			                 "a chunk of the host's answer is malformed");
+		if (buf_add(&data, piece, err) < 0)
 			return -1;
-		bytes.ptr += n;
-		bytes.len -= n;
 	}
 	if (data.len != 0 && send_body(answer, buf_view(&data), out, err) < 0)
 		return -1;
-	return answer->step == STEP_END ? finish_body(answer, out, err) : 0;
+	return answer->chunks.is_done ? finish_body(answer, out, err) : 0;
 }
 
 /* --- the head --- */

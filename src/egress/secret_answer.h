@@ -17,6 +17,7 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/view.h"
+#include "egress/chunk_reader.h"
 #include "egress/net_secrets.h"
 
 struct error;
@@ -39,10 +40,8 @@ struct secret_answer {
 	struct buf head;
 	unsigned interim; /* answers that were left out */
 	enum secret_body body;
-	uint64_t left;    /* bytes of the body, or of the current chunk */
-	uint8_t step;     /* within the frame of a chunk */
-	uint8_t digits;   /* of the chunk's size */
-	unsigned skipped; /* bytes of extensions and trailers that were left out */
+	uint64_t left; /* bytes of a body with a length that have not arrived */
+	struct chunk_reader chunks;
 };
 
 void secret_answer_init(struct secret_answer *answer, const struct net_secrets *secrets);

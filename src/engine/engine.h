@@ -31,10 +31,18 @@
  * the native engine, or the broker of the Docker engine, and src/engine/remote is the server's side
  * of both.
  *
- * To add an engine: give it a folder below src/engine with a row in ARCHITECTURE.md's table, fork a
- * process that speaks engine/remote/messages.h, and have src/server choose it. Apply every field of
- * struct spec or report why it cannot be applied (report.h): a limit that silently does not hold is
- * a bug. Start the agent's program (agent_image.h) as PID 1 of the sandbox.
+ * To add an engine: give it a folder below src/engine with a row in ARCHITECTURE.md's table, and a
+ * process that speaks src/engine/remote/messages.h; remote.c there implements this interface for
+ * every engine. Apply every field of struct spec or report why it cannot be applied (report.h): a
+ * limit that silently does not hold is a bug. Start the agent's program (agent_image.h) as PID 1 of
+ * the sandbox. The server learns of the engine in these places:
+ *
+ *   src/server/options/options.h            a value of enum engine_choice
+ *   src/server/options/option_words.h       its word, for --engine
+ *   src/server/runtime/runtime.c            its name, and where its programs come from: `words`
+ *   src/server/runtime/runtime_prepare.c    forks its process, before the server is confined
+ *   src/server/runtime/runtime_docker.c     runtime_choose_engine(): whether `auto` may choose it
+ *   src/server/doctor/doctor.c              layers that only this engine has, or lacks
  *
  * src/sandbox calls the operations (sandbox.c starts and kills, sandbox_update.c sets limits,
  * sandbox_end.c erases and releases, sweep.c lists and erases), and src/server/runtime/runtime.c

@@ -7,18 +7,29 @@
  * the server, which therefore calls spec_check() again. Nothing in a spec comes from inside a
  * sandbox.
  *
- * To add a limit: add a row to SPEC_LIMITS, which gives it a field in struct spec_limits, a default
- * and a range. Then add a column `limit_NAME` by a new migration in
- * src/sandbox/registry/registry.c, two options in src/server/options/option_specs.c (a unit test
- * compares their ranges with the row), the share of the machine that is its ceiling in
- * src/server/runtime/ceilings.c and the machine's amount in src/server/runtime/machine.c, the
- * argument and the JSON field that tools show (src/tools/create_sandbox.c,
- * src/tools/support/sandbox_json.c), and apply it in each engine: src/engine/native/cgroup if a
- * cgroup controller enforces it,
- * src/engine/native/spawner/child_setup.c if it is an rlimit, src/engine/native/root/mount_plan.c
- * if it is a file below /proc/sys, src/engine/native/usage if belljar has to measure. Where a
- * program that meets the limit should be told which one it was, src/sandbox/run/limit_check.c
- * reports it; src/server/doctor/doctor_report.c says whether the limit is enforced. */
+ * To add a limit, begin with a row of SPEC_LIMITS, which gives it a field in struct spec_limits, a
+ * default and a range. Then:
+ *
+ *   src/sandbox/registry/registry.c             a migration that adds the column `limit_NAME`
+ *   src/server/options/options.h                OPTION_NAME and OPTION_NAME_MAX
+ *   src/server/options/option_specs.c           their row LIMIT(); a unit test compares the ranges
+ *   src/server/runtime/machine.c                how much of it this machine has
+ *   src/server/runtime/ceilings.c               the share of the machine that is its ceiling
+ *   src/tools/create_sandbox.c                  its argument
+ *   src/tools/support/sandbox_json.c            its member in answers
+ *   the native engine, one of
+ *     src/engine/native/cgroup                  a cgroup controller enforces the limit
+ *     src/engine/native/spawner/child_setup.c   an rlimit does
+ *     src/engine/native/root/mount_plan.c       a file below /proc/sys does
+ *     src/engine/native/usage                   belljar has to measure
+ *   src/engine/docker/container.c               the Docker engine: a member of the container's JSON
+ *   src/engine/native/spawner/spawner_report.c  whether it is enforced: a layer of the report
+ *   src/engine/docker/layers.c                  likewise
+ *   src/sandbox/run/limit_check.c               tells a program's caller that it met the limit
+ *   doc/belljar.1.in                            the table of limits
+ *
+ * A limit that update_sandbox changes has further places: REQUEST_LIMIT in
+ * src/engine/remote/messages.h leads to them. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,7 +9,7 @@
 #include "base/text/utf8.h"
 #include "json/json.h"
 
-static void *allocate(size_t size)
+static void *allocate_value(size_t size)
 {
 	return mem_resize(NULL, size);
 }
@@ -18,7 +18,7 @@ static void *allocate(size_t size)
  * runs before main(), so that no value is allocated by one allocator and freed by another. */
 static void __attribute__((constructor)) set_allocator(void)
 {
-	json_set_alloc_funcs(allocate, free);
+	json_set_alloc_funcs(allocate_value, free);
 }
 
 /* Jansson's constructors return NULL only when memory runs out. */

@@ -17,7 +17,7 @@ struct writer {
 	size_t len, size;
 };
 
-static void reserve(struct writer *w, size_t more)
+static void reserve_bytes(struct writer *w, size_t more)
 {
 	if (w->size - w->len >= more)
 		return;
@@ -27,7 +27,7 @@ static void reserve(struct writer *w, size_t more)
 
 static void add_bytes(struct writer *w, const char *bytes, size_t len)
 {
-	reserve(w, len);
+	reserve_bytes(w, len);
 	memcpy(w->text + w->len, bytes, len);
 	w->len += len;
 }
@@ -90,7 +90,7 @@ static void add_string(struct writer *w, const char *text, size_t len)
 {
 	size_t i = 0;
 
-	reserve(w, len + 2);
+	reserve_bytes(w, len + 2);
 	add_char(w, '"');
 	while (i < len) {
 		size_t run = plain_run(text + i, len - i);
@@ -197,7 +197,7 @@ char *json_write(json_t *value, size_t *ret_len)
 {
 	struct writer w = { 0 };
 
-	reserve(&w, 256);
+	reserve_bytes(&w, 256);
 	add_value(&w, value);
 	*ret_len = w.len;
 	add_char(&w, '\0');

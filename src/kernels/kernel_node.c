@@ -41,6 +41,18 @@ const struct kernel_program kernel_node = {
 	.is_reusable = false,
 };
 
+/* Node removes the types itself. Other runners of TypeScript (tsx, deno) do more than that, and
+ * their fresh runs are programs of their own, without a kernel. */
+static const struct kernel_program typescript_fresh = {
+	.language = "typescript",
+	.runners = " node ",
+	.options = (const char *const[]){ "--experimental-strip-types", "--no-warnings", "-e",
+	                                  loader, NULL },
+	.text = kernel_node_text,
+	.text_end = kernel_node_end,
+	.startup_env = startup_env,
+};
+
 const struct kernel_program kernel_typescript = {
 	.language = "typescript",
 	.host = "javascript",
@@ -49,17 +61,5 @@ const struct kernel_program kernel_typescript = {
 	.text = kernel_node_text,
 	.text_end = kernel_node_end,
 	.session_prefix = "globalThis.__belljar_session = 'typescript';\n",
-	.fresh = &kernel_typescript_fresh,
-};
-
-/* Node removes the types itself. Other runners of TypeScript (tsx, deno) do more than that, and
- * their fresh runs are programs of their own, without a kernel. */
-const struct kernel_program kernel_typescript_fresh = {
-	.language = "typescript",
-	.runners = " node ",
-	.options = (const char *const[]){ "--experimental-strip-types", "--no-warnings", "-e",
-	                                  loader, NULL },
-	.text = kernel_node_text,
-	.text_end = kernel_node_end,
-	.startup_env = startup_env,
+	.fresh = &typescript_fresh,
 };

@@ -39,7 +39,7 @@ struct kernel_program {
 };
 
 extern const struct kernel_program kernel_python, kernel_python_once, kernel_node,
-        kernel_typescript, kernel_typescript_fresh, kernel_bash, kernel_ruby, kernel_r;
+        kernel_typescript, kernel_bash, kernel_ruby, kernel_r;
 
 /* The text for the BOOT frame, behind the prefix. */
 static inline struct view kernel_source(const struct kernel_program *program)

@@ -1,12 +1,14 @@
 /* internal.h - the insides of struct manager and struct sandbox, for the files of src/sandbox.
  *
  *   manager.c        the manager's life, and the end of all sandboxes
- *   sandbox.c        finding, starting and waking a sandbox; accessors
+ *   sandbox.c        finding, starting and waking a sandbox
  *   sandbox_create.c creating a sandbox; the prepared sandbox
  *   sandbox_end.c    putting a sandbox to sleep, resetting and deleting it
  *   sandbox_update.c changing the name, the limits and the like of a sandbox
  *   sandbox_setup.c  the mounts, the environment and the ceilings of a sandbox
  *   sandbox_history.c what is recorded about runs and connections
+ *   sandbox_facts.c  answers to questions about a sandbox: times, limits, counters
+ *   sandbox_advice.c who reads messages about a sandbox, and how that reader gets more of a limit
  *   sandbox_network.c the network policy, and the gate of a sandbox that is awake
  *   guest.c          sandboxes that another server has awake
  *   default.c idle.c quota.c sweep.c   policies over all sandboxes

@@ -1,4 +1,5 @@
-/* sandbox_facts.c - what others may know of a sandbox (see sandbox.h). */
+/* sandbox_facts.c - the accessors of sandbox.h that only read a sandbox: times, limits, counters,
+ * reasons. */
 #include "engine/engine.h"
 #include "sandbox/internal.h"
 

@@ -341,7 +341,8 @@ static const char *const variables[] = {
 	("MAVEN_OPTS=" JAVA_PROXY),
 	("GRADLE_OPTS=" JAVA_PROXY),
 	("GIT_SSH_COMMAND=" SSH_COMMAND),
-	/* Without a network a second attempt is in vain: see exec_request.c. */
+	/* These replace the numbers of exec_request.c and of the skeleton, with which installers do
+	 * not try again: without a network a second attempt fails too. */
 	"NPM_CONFIG_FETCH_RETRIES=2",
 	"CARGO_NET_RETRY=3",
 	"UV_HTTP_RETRIES=3",

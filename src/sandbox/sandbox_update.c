@@ -197,7 +197,7 @@ static int start_limit_change(struct sandbox *sandbox, const struct sandbox_chan
 }
 
 /* The sandbox has started, has failed to, or has ended. */
-static void on_settled(void *ctx, const struct error *why)
+static void on_started_or_ended(void *ctx, const struct error *why)
 {
 	struct update *update = ctx;
 
@@ -207,8 +207,8 @@ static void on_settled(void *ctx, const struct error *why)
 }
 
 /* The engine accepts limits only of a sandbox that is ready. */
-static bool wait_until_settled(struct sandbox *sandbox, const struct sandbox_changes *changes,
-                               sandbox_fn *fn, void *ctx)
+static bool wait_for_start_or_end(struct sandbox *sandbox, const struct sandbox_changes *changes,
+                                  sandbox_fn *fn, void *ctx)
 {
 	bool is_starting = sandbox->phase == PHASE_STARTING || sandbox->phase == PHASE_HANDSHAKE;
 	struct update *update;
@@ -218,9 +218,9 @@ static bool wait_until_settled(struct sandbox *sandbox, const struct sandbox_cha
 	update = mem_new(sizeof *update);
 	*update = (struct update){ sandbox, changes, fn, ctx };
 	if (is_starting)
-		sandbox_wake(sandbox, on_settled, update);
+		sandbox_wake(sandbox, on_started_or_ended, update);
 	else
-		sandbox_notify_end(sandbox, on_settled, update);
+		sandbox_notify_end(sandbox, on_started_or_ended, update);
 	return true;
 }
 
@@ -233,7 +233,7 @@ void sandbox_update(struct sandbox *sandbox, const struct sandbox_changes *chang
 	int r;
 
 	if (guest_update(sandbox, changes, fn, ctx) ||
-	    (uses_engine && wait_until_settled(sandbox, changes, fn, ctx)))
+	    (uses_engine && wait_for_start_or_end(sandbox, changes, fn, ctx)))
 		return;
 	r = quota_admit_disk(sandbox->manager, sandbox->row.owner, sandbox->row.spec.limits.disk,
 	                     changes->limits.disk, &err);

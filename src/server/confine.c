@@ -59,7 +59,7 @@ static void hand_over_file(int dir, const char *name, uid_t from)
 
 /* Gives a directory of the server, with its files, to the id that the server has now. A directory
  * that does not exist is created later, by the runtime. */
-static int hand_over(const char *state, const char *name, struct error *err)
+static int hand_over_directory(const char *state, const char *name, struct error *err)
 {
 	char path[PATH_MAX + 16];
 	const struct dirent *entry;
@@ -107,8 +107,8 @@ int confine_choose_id(const char *state, struct ids_taken *ret, struct error *er
 	chosen.is_set = true;
 	if (id == 0)
 		return 0;
-	if (hand_over(state, "db", err) == 0 && hand_over(state, "servers", err) == 0 &&
-	    ids_taken_add(ret, &own, err) == 0)
+	if (hand_over_directory(state, "db", err) == 0 &&
+	    hand_over_directory(state, "servers", err) == 0 && ids_taken_add(ret, &own, err) == 0)
 		return 0;
 failed:
 	ids_taken_done(ret);

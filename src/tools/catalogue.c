@@ -29,7 +29,8 @@ const char catalogue_instructions[] =
         "Belljar runs code and commands in isolated sandboxes on this machine. Nothing has to be "
         "prepared: run_code and run_command work as the first call, in a default sandbox that "
         "keeps its files under /workspace between calls. Name a 'session' in run_code to keep "
-        "variables too. Sandboxes have no network. A call that takes long answers with a process, "
-        "which process_output reads later. Figures come back as pictures. copy_in and copy_out "
-        "move files between this machine and a sandbox. sandbox_info shows the limits and "
+        "variables too. Sandboxes have no network unless the operator allows one; "
+        "install_packages, where it is listed, needs none. A call that takes long answers with a "
+        "process, which process_output reads later. Figures come back as pictures. copy_in and "
+        "copy_out move files between this machine and a sandbox. sandbox_info shows the limits and "
         "languages; each tool's manual is the resource belljar://tools/{name}.";

@@ -120,7 +120,7 @@ static const struct param output[] = {
 /* --- the parts ------------------------------------------------------------------------------ */
 
 /* MiB with one decimal. */
-static double mib(uint64_t bytes)
+static double to_mib(uint64_t bytes)
 {
 	return (double)((bytes * 10) >> 20) / 10;
 }
@@ -130,15 +130,15 @@ static json_t *usage_json(const struct usage *usage)
 	json_t *all = json_obj();
 
 	if (usage->has_memory)
-		json_set(all, "memory_mb", json_num(mib(usage->memory_bytes)));
+		json_set(all, "memory_mb", json_num(to_mib(usage->memory_bytes)));
 	if (usage->memory_peak_bytes != 0)
-		json_set(all, "memory_peak_mb", json_num(mib(usage->memory_peak_bytes)));
+		json_set(all, "memory_peak_mb", json_num(to_mib(usage->memory_peak_bytes)));
 	if (usage->has_cpu)
 		json_set(all, "cpu_s", json_num((double)usage->cpu_us / 1e6));
 	if (usage->has_processes)
 		json_set(all, "processes", json_int((json_int_t)usage->processes));
 	if (usage->has_disk)
-		json_set(all, "disk_mb", json_num(mib(usage->disk_bytes)));
+		json_set(all, "disk_mb", json_num(to_mib(usage->disk_bytes)));
 	return all;
 }
 

@@ -181,7 +181,7 @@ static bool add_next(struct search_files *s, struct view *records, bool *ret_fit
 
 /* Adds the records that fit. False: some do not. A first record that alone is too large is skipped,
  * so that it does not hide the others. */
-static bool add_all(struct search_files *s, struct view records)
+static bool add_records(struct search_files *s, struct view records)
 {
 	bool fits, all = true;
 
@@ -200,7 +200,7 @@ static void on_found(struct file_work *file, const struct files_reply *reply)
 	size_t count;
 	bool more;
 
-	more = !add_all(s, reply->bytes) || (reply->done.flags & WIRE_DONE_MORE) != 0;
+	more = !add_records(s, reply->bytes) || (reply->done.flags & WIRE_DONE_MORE) != 0;
 	count = json_array_size(s->matches);
 	json_set(structured, "matches", json_incref(s->matches));
 	json_set(structured, "more", json_boolean(more));

@@ -175,9 +175,15 @@ messages 'a table without messages' '1 src/wire/table.c: no messages found'
 cat >"$root/page.md" <<'END'
 `src/base/buf.h`, `base/buf.c: buf_add()`, `buf.h` and `tests/unit/FOLDER/test_X.c`
 `base/nonesuch.c` and `nonesuch.h`
+`buf_add()`, `no_such_function()` and `base/buf.c: arena_new()`
 END
-said=$(sh scripts/check-documents.sh "$root/page.md" 2>&1)
-is 'documents: names of files that do not exist' "$? $said" "1 $root/page.md:2: there is no file base/nonesuch.c
-$root/page.md:2: there is no file nonesuch.h"
+mkdir -p "$root/comments"
+echo '/* See src/base/buf.h and src/base/nonesuch.c. */' >"$root/comments/a.h"
+said=$(sh scripts/check-documents.sh "$root/page.md" "$root/comments" 2>&1)
+is 'documents: names of files and functions that do not exist' "$? $said" "1 $root/page.md:2: there is no file base/nonesuch.c
+$root/page.md:2: there is no file nonesuch.h
+$root/page.md:3: there is no function no_such_function()
+$root/page.md:3: base/buf.c has no function arena_new()
+$root/comments/a.h:1: there is no file src/base/nonesuch.c"
 
 finish

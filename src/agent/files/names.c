@@ -25,7 +25,7 @@ struct reading {
 	char ceiling[PATH_NAME_MAX + 1];
 };
 
-static void swap(char **a, char **b)
+static void swap_names(char **a, char **b)
 {
 	char *c = *a;
 
@@ -36,7 +36,7 @@ static void swap(char **a, char **b)
 static void sift_up(char **heap, size_t i)
 {
 	while (i != 0 && strcmp(heap[i], heap[(i - 1) / 2]) > 0) {
-		swap(&heap[i], &heap[(i - 1) / 2]);
+		swap_names(&heap[i], &heap[(i - 1) / 2]);
 		i = (i - 1) / 2;
 	}
 }
@@ -50,7 +50,7 @@ static void sift_down(char **heap, size_t count)
 			child++;
 		if (strcmp(heap[child], heap[i]) <= 0)
 			return;
-		swap(&heap[child], &heap[i]);
+		swap_names(&heap[child], &heap[i]);
 		i = child;
 	}
 }
@@ -108,7 +108,7 @@ static void sort_names(struct names *names)
 	size_t kept = 0;
 
 	for (size_t n = names->count; n > 1; n--) {
-		swap(&names->items[0], &names->items[n - 1]);
+		swap_names(&names->items[0], &names->items[n - 1]);
 		sift_down(names->items, n - 1);
 	}
 	for (size_t i = 0; i < names->count; i++) {

@@ -13,7 +13,7 @@
 
 enum { PIPE_BYTES = 256 * 1024 };
 
-static void close_all(const int *fds, size_t count)
+static void close_fds(const int *fds, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (fds[i] >= 0)
@@ -27,9 +27,9 @@ void program_io_close(const struct program_io *io, bool all)
 	const int programs[] = { launch->in, launch->out, launch->err, launch->control,
 		                 launch->agent };
 
-	close_all(programs, ARRAY_LEN(programs));
+	close_fds(programs, ARRAY_LEN(programs));
 	if (all)
-		close_all(agents, ARRAY_LEN(agents));
+		close_fds(agents, ARRAY_LEN(agents));
 }
 
 static int make_pipe(int *reader, int *writer, struct error *err)

@@ -270,7 +270,7 @@ bool tree_reap(tree_reaped_fn *reaped, void *ctx)
 /* Sends SIGSTOP until a scan finds no process that was not in the scan before. Children that have
  * exited are reaped before each scan (`reaper`), because a fork bomb leaves thousands of them, and
  * reading each takes time in which the rest can fork. */
-static void stop_all(const struct selection *selection, const struct reaper *reaper)
+static void stop_processes(const struct selection *selection, const struct reaper *reaper)
 {
 	scans[1].count = 0;
 	for (int pass = 0; pass < STOP_PASSES; pass++) {
@@ -296,7 +296,7 @@ bool tree_kill_all(uint64_t ms, tree_reaped_fn *reaped, void *ctx)
 	uint64_t until = clock_now_ms() + ms;
 
 	while (tree_reap(reaped, ctx)) {
-		stop_all(&all_descendants, &reaper);
+		stop_processes(&all_descendants, &reaper);
 		(void)tree_signal(SIGKILL);
 		if (!tree_reap(reaped, ctx))
 			return true;
@@ -312,7 +312,7 @@ bool tree_kill_unknown(tree_known_fn *known, void *ctx)
 	const struct selection selection = { known, ctx };
 	bool complete;
 
-	stop_all(&selection, NULL);
+	stop_processes(&selection, NULL);
 	complete = scan_procs(&scans[0], &selection);
 	return signal_below(&scans[0], SIGKILL) == 0 && complete;
 }

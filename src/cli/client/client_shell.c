@@ -120,7 +120,7 @@ static void print_history(struct shell *shell, const char *rest)
 		out("%4zu  %s\n", i + 1, shell->editor.history[i]);
 }
 
-static void quit(struct shell *shell, const char *rest)
+static void quit_shell(struct shell *shell, const char *rest)
 {
 	(void)rest;
 	shell->has_quit = true;
@@ -129,8 +129,8 @@ static void quit(struct shell *shell, const char *rest)
 static const struct shell_command commands[] = {
 	{ "help", "This list; 'help TOOL' describes a tool.", print_help },
 	{ "history", "The lines of this session.", print_history },
-	{ "quit", "End; so does Ctrl-D.", quit },
-	{ "exit", "The same.", quit },
+	{ "quit", "End; so does Ctrl-D.", quit_shell },
+	{ "exit", "The same.", quit_shell },
 	{ NULL, NULL, NULL },
 };
 

@@ -24,7 +24,7 @@ struct sse_reader {
 /* max: bytes of a line, and of the data of one event. */
 void sse_reader_init(struct sse_reader *reader, size_t max);
 void sse_reader_done(struct sse_reader *reader);
-/* Forgets an event that is incomplete, but not the last id. */
+/* Discards an event that is incomplete; the last id stays. */
 void sse_reader_restart(struct sse_reader *reader);
 /* Appends the data of each complete event and a line end to *ret. Line ends within the data, which
  * in JSON can only stand between two tokens, become spaces. */

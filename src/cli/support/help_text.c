@@ -20,7 +20,7 @@ void help_text_print_all(void)
 	        0, 0,
 	        "Lets AI assistants run untrusted code in sandboxes. Belljar is a server of the "
 	        "Model Context Protocol (MCP): the assistant's client starts it and talks to it "
-	        "over standard input and output.");
+	        "over standard input and output, or connects to it over HTTP.");
 	out("\nVerbs:\n");
 	for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
 		if (verb->hidden)

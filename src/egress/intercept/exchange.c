@@ -22,9 +22,9 @@ struct exchange {
 	struct proxy_body body;      /* of the request */
 	struct secret_answer answer; /* of the host */
 	struct buf to_host, to_program;
-	bool program_ended; /* the program sends nothing any more */
-	bool host_is_deaf;  /* the host reads nothing any more */
-	bool is_answered;   /* `to_program` has the end of the answer */
+	bool program_ended;     /* the program sends nothing any more */
+	bool host_closed_input; /* the host reads nothing any more */
+	bool is_answered;       /* `to_program` has the end of the answer */
 };
 
 /* Removes the first bytes. */
@@ -147,8 +147,8 @@ static bool write_program(struct exchange *exchange, bool *ret_gone)
 
 static bool reads_program(const struct exchange *exchange)
 {
-	return !exchange->body.is_done && !exchange->program_ended && !exchange->host_is_deaf &&
-	       exchange->to_host.len == 0;
+	return !exchange->body.is_done && !exchange->program_ended &&
+	       !exchange->host_closed_input && exchange->to_host.len == 0;
 }
 
 static bool read_program(struct exchange *exchange)
@@ -176,11 +176,11 @@ static bool write_host(struct exchange *exchange)
 {
 	ssize_t n;
 
-	if (exchange->to_host.len == 0 || exchange->host_is_deaf)
+	if (exchange->to_host.len == 0 || exchange->host_closed_input)
 		return false;
 	n = side_write(exchange->host, buf_view(&exchange->to_host));
 	if (n == SIDE_FAILED) {
-		exchange->host_is_deaf = true; /* its answer may still be on the way */
+		exchange->host_closed_input = true; /* its answer may still be on the way */
 		return true;
 	}
 	if (n <= 0)
@@ -195,7 +195,8 @@ static bool wait_for_bytes(const struct exchange *exchange)
 	const struct side *program = exchange->program, *host = exchange->host;
 	int to_program = exchange->to_program.len != 0 ? program->writing : 0;
 	int from_program = reads_program(exchange) ? program->reading : 0;
-	int to_host = exchange->to_host.len != 0 && !exchange->host_is_deaf ? host->writing : 0;
+	int to_host = exchange->to_host.len != 0 && !exchange->host_closed_input ? host->writing
+	                                                                         : 0;
 	int from_host = exchange->to_program.len == 0 && !exchange->is_answered ? host->reading : 0;
 	struct pollfd fds[] = {
 		{ .fd = program->fd, .events = (short)(to_program | from_program) },

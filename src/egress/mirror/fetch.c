@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "egress/mirror/internal.h"
 
-enum { REDIRECTIONS_MAX = 5, CONNECT_TO_MAX = NET_NAME_MAX + 64 };
+enum { REDIRECTIONS_MAX = 5 };
 
 /* --- the library --- */
 

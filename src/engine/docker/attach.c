@@ -123,7 +123,7 @@ static const struct output_events output_events = { .drained = on_output_drained
 	                                            .failed = on_output_failed };
 
 /* Only the beginning is kept: the agent writes one line, and only before it exits. */
-static void keep_words(struct attach *attach, struct view bytes)
+static void keep_error_text(struct attach *attach, struct view bytes)
 {
 	size_t room = WORDS_MAX - attach->word_count;
 	size_t n = bytes.len < room ? bytes.len : room;
@@ -141,7 +141,7 @@ static void on_stream_bytes(void *ctx, struct view bytes)
 
 	while ((r = demux_next(&attach->demux, &bytes, &piece, &err)) > 0) {
 		if (piece.kind != DEMUX_STDOUT)
-			keep_words(attach, piece.bytes);
+			keep_error_text(attach, piece.bytes);
 		else if (attach->direct_fd >= 0)
 			continue; /* the agent sends nothing there any more */
 		else if (output_write(attach->output, piece.bytes, &err) < 0) {
@@ -260,7 +260,7 @@ int attach_open(struct broker *broker, const char *container, const struct attac
 	return 0;
 }
 
-const char *attach_last_words(struct attach *attach)
+const char *attach_error_text(struct attach *attach)
 {
 	return utf8_escape(view_trim((struct view){ attach->words, attach->word_count }),
 	                   attach->shown, sizeof attach->shown);

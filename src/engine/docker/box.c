@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "engine/docker/box.h"
+#include "engine/native/cgroup/cgroup.h"
 #include "loop/loop.h"
 
 /* Longest wait for the agent's HELLO before a sandbox starts without a direct connection. */
@@ -215,7 +216,7 @@ static void on_created(void *ctx, int status, const json_t *answer, const struct
 	if (why != NULL && !box->has_retried && (status == 409 || status == 404)) {
 		box->has_retried = true;
 		if (status == 404) {
-			image_forget(box->broker, box->spec.image);
+			image_invalidate(box->broker, box->spec.image);
 			get_image(box);
 			return;
 		}

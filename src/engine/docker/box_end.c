@@ -80,7 +80,7 @@ bool box_end_if_killed(struct box *box)
 
 static void explain_exit(struct box *box, const struct docker_container *container)
 {
-	const char *words = attach_last_words(box->attach);
+	const char *words = attach_error_text(box->attach);
 
 	if (container->is_out_of_memory) {
 		box->end = ENGINE_END_OUT_OF_MEMORY;

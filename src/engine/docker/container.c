@@ -19,7 +19,9 @@
 
 enum { AGENT_FILES = 16384, PROCESSES = 16384, MASKS_MAX = 4096 };
 
-const struct docker_volume docker_volumes[VOLUME_COUNT] = {
+static const struct {
+	const char *name, *target;
+} docker_volumes[VOLUME_COUNT] = {
 	{ "workspace", SPEC_WORKSPACE },
 	{ "home", SPEC_HOME },
 	{ "tmp", "/tmp" },

@@ -62,7 +62,7 @@ static struct image *find_image(struct broker *broker, const char *wanted)
 	return NULL;
 }
 
-void image_forget(struct broker *broker, const char *name)
+void image_invalidate(struct broker *broker, const char *name)
 {
 	struct image *image = find_image(broker, name);
 
@@ -70,7 +70,7 @@ void image_forget(struct broker *broker, const char *name)
 		free_image(image);
 }
 
-/* Calls all waiters. An image that failed is forgotten, so that the next call tries again. */
+/* Calls all waiters. An image that failed is freed, so that the next call tries again. */
 static void finish_image(struct image *image, const struct error *why)
 {
 	struct prepared_image prepared = image->prepared;

@@ -106,7 +106,7 @@ bool attach_has_hello(const struct attach *attach);
  * stream only reports the end. The agent must not have got any bytes before. */
 MUST_CHECK int attach_use_direct(struct attach *attach, int fd, struct error *err);
 /* The text on the agent's standard error, as one line. */
-const char *attach_last_words(struct attach *attach);
+const char *attach_error_text(struct attach *attach);
 /* The broker's end of the socket pair, which the caller owns from now on. */
 int attach_take_fd(struct attach *attach);
 struct attach *attach_free(struct attach *attach);
@@ -120,10 +120,8 @@ int direct_connect(const struct docker_container *container);
 
 /* --- container.c --- */
 
+/* The volumes of a sandbox; the first is the workspace. */
 enum { VOLUME_COUNT = 5 };
-extern const struct docker_volume {
-	const char *name, *target;
-} docker_volumes[VOLUME_COUNT]; /* the first is the workspace */
 
 enum { DOCKER_NAME_SIZE = SPEC_ID_LEN + 40 };
 const char *container_name(const char *id, char out[DOCKER_NAME_SIZE]);
@@ -148,7 +146,7 @@ void image_get(struct broker *broker, const char *name,
                void (*progress)(void *ctx, const struct engine_progress *progress), image_fn *done,
                void *ctx);
 /* The daemon no longer has the prepared image: the next image_get() makes it again. */
-void image_forget(struct broker *broker, const char *name);
+void image_invalidate(struct broker *broker, const char *name);
 /* Whether the server may have an image pulled. */
 bool image_may_be_pulled(const struct broker_options *options, const char *name);
 

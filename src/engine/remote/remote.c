@@ -351,7 +351,7 @@ static void handle_reply(struct remote *remote, const struct engine_reply *reply
 
 /* After the exit of the process every box ends, every pending request fails, and the lost callback
  * fires. */
-static void fail_all(struct remote *remote)
+static void fail_pending(struct remote *remote)
 {
 	remote->is_lost = true;
 	remote->watch = loop_watch_free(remote->watch);
@@ -417,7 +417,7 @@ static bool receive_reply(struct remote *remote)
 	if (n < 0 && errno == ECONNRESET)
 		return true;
 	if (n != (ssize_t)sizeof reply) {
-		fail_all(remote);
+		fail_pending(remote);
 		return false;
 	}
 	count = take_fds(&message, fds);

@@ -83,7 +83,7 @@ char *request_state_encode(const struct request_state_key *key,
 	return mem_format("%s.%s", encoded, encoded_mac);
 }
 
-static int refuse(struct error *err)
+static int refuse_state(struct error *err)
 {
 	return error_set(err, ERR_INVALID,
 	                 "'requestState' is not valid for this call, or is older than %d seconds; "
@@ -135,13 +135,13 @@ int request_state_decode(const struct request_state_key *key,
 	struct view payload;
 
 	if (dot == NULL || strlen(text) > REQUEST_STATE_MAX)
-		return refuse(err);
+		return refuse_state(err);
 	payload = (struct view){ text, (size_t)(dot - text) };
 	if (!has_mac(key, scope, payload, view_of(dot + 1)) || !read_payload(payload, &state))
-		return refuse(err);
+		return refuse_state(err);
 	if (state.until_ms < scope->now_ms) {
 		json_decref(state.answers);
-		return refuse(err);
+		return refuse_state(err);
 	}
 	*ret = state;
 	return 0;

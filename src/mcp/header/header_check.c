@@ -19,7 +19,7 @@ static const struct {
 	{ "tasks/get", "taskId" }, { "tasks/update", "taskId" }, { "tasks/cancel", "taskId" },
 };
 
-static bool refuse(struct mcp_call *call, const char *header, const char *problem)
+static bool refuse_header(struct mcp_call *call, const char *header, const char *problem)
 {
 	call_respond_error(call, RPC_HEADER_MISMATCH, NULL, "header %s %s", header, problem);
 	return false;
@@ -48,8 +48,8 @@ bool headers_check_handshake(struct mcp_call *call)
 	if (headers == NULL || headers->version == NULL)
 		return true;
 	if (names_stateless(headers) && is_initialize)
-		return refuse(call, "MCP-Protocol-Version",
-		              "names a revision that has no 'initialize'");
+		return refuse_header(call, "MCP-Protocol-Version",
+		                     "names a revision that has no 'initialize'");
 	if (names_stateless(headers)) {
 		methods_respond_without_meta(call);
 		return false;
@@ -70,9 +70,9 @@ bool headers_check_equal(struct mcp_call *call, const struct request_meta *meta)
 	if (headers == NULL)
 		return true;
 	if (headers->version != NULL && strcmp(headers->version, meta->version) != 0)
-		return refuse(call, "MCP-Protocol-Version", "differs from params._meta");
+		return refuse_header(call, "MCP-Protocol-Version", "differs from params._meta");
 	if (headers->method != NULL && strcmp(headers->method, call->method) != 0)
-		return refuse(call, "Mcp-Method", "differs from 'method'");
+		return refuse_header(call, "Mcp-Method", "differs from 'method'");
 	return true;
 }
 
@@ -84,9 +84,9 @@ static bool check_name(struct mcp_call *call, const char *header)
 		if (strcmp(named_methods[i].method, call->method) != 0 || name == NULL)
 			continue;
 		if (header == NULL)
-			return refuse(call, "Mcp-Name", "is missing");
+			return refuse_header(call, "Mcp-Name", "is missing");
 		if (!header_value_is_text(header, name))
-			return refuse(call, "Mcp-Name", "differs from the name in params");
+			return refuse_header(call, "Mcp-Name", "differs from the name in params");
 	}
 	return true;
 }
@@ -98,9 +98,9 @@ bool headers_check_present(struct mcp_call *call)
 	if (headers == NULL)
 		return true;
 	if (headers->version == NULL)
-		return refuse(call, "MCP-Protocol-Version", "is missing");
+		return refuse_header(call, "MCP-Protocol-Version", "is missing");
 	if (headers->method == NULL)
-		return refuse(call, "Mcp-Method", "is missing");
+		return refuse_header(call, "Mcp-Method", "is missing");
 	return check_name(call, headers->name);
 }
 
@@ -174,9 +174,9 @@ bool headers_check_params(struct mcp_call *call, const struct param *params,
 		(void)snprintf(name, sizeof name, "Mcp-Param-%s", p->header);
 		given = headers->param(headers->ctx, p->header);
 		if (given == NULL)
-			return refuse(call, name, "is missing");
+			return refuse_header(call, name, "is missing");
 		if (!header_value_is_json(given, value))
-			return refuse(call, name, "differs from the argument");
+			return refuse_header(call, name, "differs from the argument");
 	}
 	return true;
 }

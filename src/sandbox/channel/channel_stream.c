@@ -98,7 +98,7 @@ static void send_allowed(struct channel_stream *stream, const struct wire_messag
 	}
 }
 
-static bool is_over(const struct channel_stream *stream)
+static bool is_stream_over(const struct channel_stream *stream)
 {
 	return stream->is_removed || stream->channel->is_stopped || stream->channel->is_failing;
 }
@@ -208,7 +208,7 @@ static int check_sendable(const struct channel_stream *stream, const char *name,
 		*err = channel->why;
 		return error_wrap(err, "%s", name);
 	}
-	if (is_over(stream))
+	if (is_stream_over(stream))
 		return error_set(err, ERR_INVALID, "%s: the stream has ended", name);
 	if (stream->is_closing)
 		return error_set(err, ERR_INVALID, "%s: the stream was closed", name);
@@ -234,7 +234,7 @@ int channel_send_message(struct channel_stream *stream, const struct wire_messag
 
 static bool may_send(const struct channel_stream *stream, uint8_t channel)
 {
-	return !is_over(stream) && !stream->is_closing && channel < WIRE_CHANNELS &&
+	return !is_stream_over(stream) && !stream->is_closing && channel < WIRE_CHANNELS &&
 	       wire_stream_sends(&stream->wire, channel) &&
 	       (stream->wire.ended & 1u << channel) == 0;
 }
@@ -295,7 +295,7 @@ size_t channel_send(struct channel_stream *stream, uint8_t channel, struct view 
 
 	if (!may_send(stream, channel))
 		return 0;
-	while (sent < bytes.len && !is_over(stream)) {
+	while (sent < bytes.len && !is_stream_over(stream)) {
 		size_t allowed = min_size(stream->wire.credit[channel], available_bytes(stream));
 		size_t len = min_size(min_size(bytes.len - sent, WIRE_PAYLOAD_MAX), allowed);
 
@@ -307,7 +307,7 @@ size_t channel_send(struct channel_stream *stream, uint8_t channel, struct view 
 		if (stream->channel->turn == stream)
 			stream->channel->turn_left -= len;
 	}
-	if (sent == bytes.len || is_over(stream))
+	if (sent == bytes.len || is_stream_over(stream))
 		return sent;
 	if (stream->wire.credit[channel] == 0)
 		stream->waits_for_credit |= (uint8_t)(1u << channel);
@@ -365,7 +365,7 @@ void channel_send_end(struct channel_stream *stream, uint8_t channel)
 
 static bool may_receive(const struct channel_stream *stream, uint8_t channel)
 {
-	return !is_over(stream) && !stream->is_closing && channel < WIRE_CHANNELS &&
+	return !is_stream_over(stream) && !stream->is_closing && channel < WIRE_CHANNELS &&
 	       !wire_stream_sends(&stream->wire, channel) &&
 	       (stream->wire.ended & 1u << channel) == 0;
 }
@@ -417,7 +417,7 @@ void channel_close(struct channel_stream *stream)
 {
 	static const struct wire_message message = { .type = WIRE_CLOSE };
 
-	if (is_over(stream) || stream->is_closing)
+	if (is_stream_over(stream) || stream->is_closing)
 		return;
 	send_allowed(stream, &message, 0);
 	stream->is_closing = true;
@@ -429,6 +429,6 @@ void channel_cancel(struct channel_stream *stream)
 {
 	stream->events = &channel_no_events;
 	channel_close(stream);
-	if (is_over(stream))
+	if (is_stream_over(stream))
 		channel_stream_remove(stream);
 }

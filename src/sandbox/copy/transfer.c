@@ -112,7 +112,7 @@ static void send_queue(struct transfer *transfer)
 }
 
 /* The progress callback may cancel the transfer: nothing of it is used afterwards. */
-static void pass_on(struct transfer *transfer)
+static void pass_bytes_on(struct transfer *transfer)
 {
 	send_queue(transfer);
 	if (transfer->events->progress != NULL)
@@ -135,7 +135,7 @@ static void on_bytes(void *ctx, uint8_t channel, struct view bytes)
 		report_end(transfer, &err);
 		return;
 	}
-	pass_on(transfer);
+	pass_bytes_on(transfer);
 }
 
 static void on_from_done(void *ctx, const struct wire_done *done)
@@ -151,7 +151,7 @@ static void on_from_done(void *ctx, const struct wire_done *done)
 		                "the file has more than the %llu bytes that may be copied",
 		                (unsigned long long)done->bytes);
 	else if (transfer->filter == NULL || tar_filter_check_end(transfer->filter, &err) == 0) {
-		pass_on(transfer);
+		pass_bytes_on(transfer);
 		return;
 	}
 	report_end(transfer, &err); /* closing the stream makes the receiver undo a partial file */
@@ -167,7 +167,7 @@ static void on_from_failed(void *ctx, enum wire_failure failure, const struct er
 
 static void on_writable(void *ctx)
 {
-	pass_on(ctx);
+	pass_bytes_on(ctx);
 }
 
 /* The agent has escaped the report already. But an agent on the host reads hostile archives, so its

@@ -118,7 +118,7 @@ static const struct closed_place home_places[] = {
 	{ ".thunderbird", "mail and passwords" },
 };
 
-static bool overlaps(const char *path, const char *other)
+static bool paths_overlap(const char *path, const char *other)
 {
 	return host_path_below(path, other) != NULL || host_path_below(other, path) != NULL;
 }
@@ -138,7 +138,7 @@ static int refuse_root(const char *path, const char *place, const char *holds, s
 int host_path_check_root(const char *path, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(system_places); i++)
-		if (overlaps(path, system_places[i].path))
+		if (paths_overlap(path, system_places[i].path))
 			return refuse_root(path, system_places[i].path, system_places[i].holds,
 			                   err);
 	return 0;
@@ -152,7 +152,7 @@ int host_path_check_home(const char *path, const char *home, struct error *err)
 		if (snprintf(place, sizeof place, "%s/%s", home, home_places[i].path) >=
 		    (int)sizeof place)
 			return error_set(err, ERR_LIMIT, "the home directory's path is too long");
-		if (overlaps(path, place))
+		if (paths_overlap(path, place))
 			return refuse_root(path, place, home_places[i].holds, err);
 	}
 	return 0;

@@ -35,7 +35,7 @@ struct saved_code {
 	size_t unconsumed[2]; /* output of the current step that was not returned */
 	size_t discarded[2];  /* credit that comes back for the compiler, which has ended */
 	struct buf displays;  /* the front of a message that has not arrived completely */
-	bool is_mute;         /* the program broke the protocol: its messages are ignored */
+	bool has_bad_display; /* a message was malformed: later ones are ignored */
 };
 
 static const struct run_ops saved_code_ops;
@@ -156,8 +156,8 @@ static void on_control(void *ctx, struct view bytes)
 	struct saved_code *code = ctx;
 	struct error err;
 
-	if (!code->is_mute && receive_displays(code, bytes, &err) < 0)
-		code->is_mute = true;
+	if (!code->has_bad_display && receive_displays(code, bytes, &err) < 0)
+		code->has_bad_display = true;
 }
 
 static const struct run_events program_events = { .output = on_output,

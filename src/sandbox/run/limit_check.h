@@ -2,7 +2,7 @@
  *
  * The kernel's counters (processes killed for memory, forks refused) are read before and after the
  * run. The agent is asked about disk space only if the run failed, because that costs a round
- * trip. Connections that the gate refused meanwhile are told too. This is the only place that
+ * trip. Connections that the gate refused meanwhile are reported too. This is the only place that
  * judges limits.
  *
  *   limit_check_start -> limit_check_finish -> fn, or limit_check_cancel

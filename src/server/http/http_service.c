@@ -199,7 +199,8 @@ static void take_proxy_user(struct http_service *service, struct http_request *r
 	identity->caller.owner = service->owner;
 }
 
-static void authenticate(void *ctx, struct http_request *request, struct mcp_http_identity *ret)
+static void authenticate_caller(void *ctx, struct http_request *request,
+                                struct mcp_http_identity *ret)
 {
 	struct http_service *service = ctx;
 
@@ -228,7 +229,7 @@ static void serve_port(void *ctx, struct http_request *request, const char *why)
 		                       .why = why };
 
 	if (!ports_has_link(request) && why == NULL) {
-		authenticate(service, request, &identity);
+		authenticate_caller(service, request, &identity);
 		if (identity.refusal != 0)
 			ports.why = identity.description;
 		else if (service->secrets.access == NULL && is_browser(request))
@@ -254,7 +255,7 @@ static void make_mcp_http(struct http_service *service)
 		.mount_count = service->mount_count,
 		.hosts = service->hosts,
 		.origins = service->origins,
-		.authenticate = authenticate,
+		.authenticate = authenticate_caller,
 		.caller = service->caller,
 		.why_not_ready = why_not_ready,
 		.serve_port = service->events.tools->port_links != NULL ? serve_port : NULL,

@@ -18,7 +18,7 @@
 enum { PEM_MAX = 256 * 1024, READ_CHUNK = 16 * 1024 };
 
 /* buf_done() does not overwrite the memory that it frees. */
-static void wipe(struct buf *buf)
+static void wipe_buf(struct buf *buf)
 {
 	if (buf->ptr != NULL)
 		explicit_bzero(buf->ptr, buf->cap);
@@ -46,7 +46,7 @@ static int read_pem(int fd, struct buf *ret, struct error *err)
 	if (r == 0 && len == PEM_MAX)
 		r = error_set(err, ERR_LIMIT, "the file has more than %d bytes", PEM_MAX - 1);
 	if (r == 0) {
-		wipe(ret);
+		wipe_buf(ret);
 		r = buf_add(ret, (struct view){ bytes, len }, err);
 	}
 	explicit_bzero(bytes, PEM_MAX);
@@ -224,8 +224,8 @@ void secrets_close(struct secrets *secrets)
 	reloader_stop(&secrets->reloader);
 	(void)access_free(secrets->access);
 	(void)http_tls_free(secrets->tls);
-	wipe(&secrets->certificate);
-	wipe(&secrets->key);
+	wipe_buf(&secrets->certificate);
+	wipe_buf(&secrets->key);
 	for (size_t i = 0; i < secrets->count; i++)
 		free(secrets->paths[i]);
 	*secrets = (struct secrets){ .reloader = { .socket = -1 } };

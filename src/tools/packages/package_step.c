@@ -111,8 +111,11 @@ static int check_end(struct package_step *step, struct error *err)
 		return -1;
 	}
 	if (state.end.timed_out)
-		return error_set(err, ERR_LIMIT, "the installer took more than %d s and was ended",
-		                 DEADLINE_S);
+		return error_set(
+		        err, ERR_LIMIT,
+		        "the installer took more than %d s, which is the limit, and was killed: "
+		        "install fewer packages at a time",
+		        DEADLINE_S);
 	if (state.end.code != 0 || state.end.signal != 0)
 		return error_set(err, ERR_SYSTEM, "the installer failed: %s%s%s",
 		                 process_last_line(step->process, line, sizeof line),

@@ -56,7 +56,7 @@ static void answer_reply(struct package_work *w, const struct package_reply *rep
 	json_t *all = json_obj();
 
 	if (w->step.request.action == PACKAGE_RESET)
-		project_files_forget(sandbox_row(w->work.sandbox)->spec.id);
+		project_files_reset(sandbox_row(w->work.sandbox)->spec.id);
 	set_strings(all, "installed", &reply->installed);
 	set_strings(all, "removed", &reply->removed);
 	if (w->step.request.action == PACKAGE_LIST) {

@@ -102,7 +102,7 @@ void project_files_expire(const char *sandbox)
 			projects[i].read_ms = 0;
 }
 
-void project_files_forget(const char *sandbox)
+void project_files_reset(const char *sandbox)
 {
 	project_files_expire(sandbox);
 	for (size_t i = 0; i < PROJECTS; i++)
@@ -196,8 +196,8 @@ static const struct process_file *find_written(const struct process_options *opt
 	return NULL;
 }
 
-static void read_one(struct project_read *read, struct channel *channel, size_t index,
-                     const char *path)
+static void read_project_file(struct project_read *read, struct channel *channel, size_t index,
+                              const char *path)
 {
 	struct wire_message request = { .type = WIRE_READ };
 	struct error ignored;
@@ -228,7 +228,7 @@ void project_read_start(struct project_read *read, struct sandbox *sandbox,
 		if (file != NULL)
 			on_content(read, index, file->content);
 		else
-			read_one(read, channel, index, path);
+			read_project_file(read, channel, index, path);
 	}
 	read->is_starting = false;
 	finish_read(read);

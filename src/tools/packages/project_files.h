@@ -74,5 +74,5 @@ const char *project_read_names(const struct project_read *read, char out[PROJECT
 void project_files_changed(const char *sandbox, const char *path, bool and_below);
 /* Any file of the sandbox may have been. */
 void project_files_expire(const char *sandbox);
-/* Packages of the sandbox have been removed: its projects are dealt with again. */
-void project_files_forget(const char *sandbox);
+/* Packages of the sandbox have been removed: the files of its projects are read again. */
+void project_files_reset(const char *sandbox);

@@ -6,7 +6,7 @@
  * A project is a directory with a requirements.txt, a pyproject.toml or a package.json, in which a
  * run starts Python or Node (project_command.h). Each version of these files is dealt with once
  * while the sandbox is awake (project_files.h). Only what the sandbox does not have in a suitable
- * version is installed. A failure is told and does not prevent the run.
+ * version is installed. A failure is reported and does not prevent the run.
  *
  * Calls that run the same project meanwhile wait for the installer. The struct belongs to the work;
  * zeroed, it is inactive. */

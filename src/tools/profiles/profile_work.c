@@ -211,7 +211,7 @@ struct profile_work *profile_work_start(struct mcp_call *call, struct sandbox *s
 /* --- paths ------------------------------------------------------------------------------- */
 
 /* Whether the path, read part by part, ever goes above its start. */
-static bool climbs(const char *path)
+static bool path_climbs(const char *path)
 {
 	long depth = 0;
 
@@ -235,7 +235,7 @@ int profile_resolve(const char *base, const char *path, char **ret, struct error
 
 	if (work_check_path(path, err) < 0)
 		return -1;
-	if (climbs(path))
+	if (path_climbs(path))
 		return error_set(err, ERR_INVALID,
 		                 "'%s' leads out of %s, and is not used: name a path below it",
 		                 utf8_escape(view_of(path), shown, sizeof shown),

@@ -146,7 +146,7 @@ static void process_input(struct conn *conn, struct view *bytes)
 }
 
 /* The client writes no more: requests that are complete are still answered. */
-static void settle_ended_conn(struct conn *conn, bool has_queue)
+static void advance_ended_conn(struct conn *conn, bool has_queue)
 {
 	bool is_waiting = conn->state == CONN_RAW ||
 	                  (conn->state == CONN_REQUEST && !request_is_reading(conn->request));
@@ -163,7 +163,7 @@ static void settle_ended_conn(struct conn *conn, bool has_queue)
 }
 
 /* Closes or goes on, after input or output has been handled. */
-static void settle_conn(struct conn *conn)
+static void advance_conn(struct conn *conn)
 {
 	bool has_queue = conn->queue.len != conn->queue_start;
 	bool is_full = conn->held.len >= HELD_BYTES;
@@ -173,7 +173,7 @@ static void settle_conn(struct conn *conn)
 		return;
 	}
 	if (conn->has_ended && conn->state != CONN_FLUSH) {
-		settle_ended_conn(conn, has_queue);
+		advance_ended_conn(conn, has_queue);
 		return;
 	}
 	if (conn->state == CONN_FLUSH && !has_queue) {
@@ -222,7 +222,7 @@ void conn_run(struct conn *conn, struct view bytes)
 	conn_uncork(conn);
 	conn->is_processing = false;
 	hold_input(conn, rest, is_held);
-	settle_conn(conn);
+	advance_conn(conn);
 }
 
 static void on_encrypted_bytes(struct conn *conn, struct view bytes)
@@ -271,7 +271,7 @@ static void on_end(void *ctx)
 		request_probe(conn->request);
 	if (conn->state == CONN_RAW && conn->request->raw->ended != NULL)
 		conn->request->raw->ended(conn->request->raw_ctx);
-	settle_conn(conn);
+	advance_conn(conn);
 }
 
 /* The client has sent more requests than the connection holds, and then closed or shut down its
@@ -394,10 +394,10 @@ static void check_request_times(struct conn *conn, bool is_late, bool is_silent)
 
 	if (is_late && conn->state == CONN_HEAD) {
 		request_reject(request, 408, "the head did not arrive in time");
-		settle_conn(conn);
+		advance_conn(conn);
 	} else if (is_late && request_is_reading(request)) {
 		request_reject(request, 408, "the body did not arrive in time");
-		settle_conn(conn);
+		advance_conn(conn);
 	} else if (is_silent && request->keep_alive != NULL) {
 		stream_keep_alive(request);
 	}

@@ -100,7 +100,7 @@ static void remove_oldest(struct http_session *session)
 		event_stream_free(stream);
 }
 
-static bool fits(size_t len, size_t used, size_t max)
+static bool fits_limit(size_t len, size_t used, size_t max)
 {
 	return len <= max && used <= max - len;
 }
@@ -110,9 +110,9 @@ static bool has_room(const struct http_session *session, size_t len)
 	const struct mcp_http_limits *limits = &session->http->config.limits;
 
 	return session->event_count < limits->max_events &&
-	       fits(len, session->event_bytes, limits->max_event_bytes) &&
-	       fits(len, session->owner->kept_bytes, limits->max_owner_bytes) &&
-	       fits(len, session->http->kept_bytes, limits->max_kept_bytes);
+	       fits_limit(len, session->event_bytes, limits->max_event_bytes) &&
+	       fits_limit(len, session->owner->kept_bytes, limits->max_owner_bytes) &&
+	       fits_limit(len, session->http->kept_bytes, limits->max_kept_bytes);
 }
 
 /* Takes over the bytes. */

@@ -42,7 +42,7 @@ struct http_stream {
 	char detail[CURL_ERROR_SIZE];
 };
 
-static void free_now(void *ctx)
+static void free_stream_now(void *ctx)
 {
 	struct http_stream *stream = ctx;
 
@@ -63,7 +63,7 @@ struct http_stream *http_stream_free(struct http_stream *stream)
 		return NULL;
 	stream->is_freed = true;
 	if (stream->depth == 0)
-		free_now(stream);
+		free_stream_now(stream);
 	return NULL;
 }
 
@@ -236,7 +236,7 @@ static void on_ready(void *ctx)
 		receive_bytes(stream);
 	stream->depth--;
 	if (stream->is_freed && stream->depth == 0)
-		free_now(stream);
+		free_stream_now(stream);
 }
 
 /* --- opening -------------------------------------------------------------------------- */
@@ -270,7 +270,7 @@ static void on_connected(struct http_job *job, CURLcode result)
 		fail_stream(stream, result);
 	stream->depth--;
 	if (stream->is_freed && stream->depth == 0)
-		free_now(stream);
+		free_stream_now(stream);
 }
 
 static void on_open_timeout(void *ctx)
@@ -281,7 +281,7 @@ static void on_open_timeout(void *ctx)
 	fail_stream(stream, CURLE_OPERATION_TIMEDOUT);
 	stream->depth--;
 	if (stream->is_freed && stream->depth == 0)
-		free_now(stream);
+		free_stream_now(stream);
 }
 
 struct http_stream *http_stream_open(struct http *http, const char *path,

@@ -1,6 +1,7 @@
 /* internal.h - what the files of this folder share, in the order in which a specification passes
  * through them: text to json_t (cdi_yaml.c), checked fields (cdi_field.c), one file's devices
- * (cdi_spec.c), one device's edits (cdi_edits.c), and what paths and names may be (cdi_check.c). */
+ * (cdi_spec.c), one device's edits (cdi_edits.c), and what paths and names may be (cdi_check.c).
+ * cdi_select.c then chooses devices as a user names them. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

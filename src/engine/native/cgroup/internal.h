@@ -1,6 +1,7 @@
 /* internal.h - what the files of this folder share: where the hierarchies are mounted
  * (cgroup_find.c), their small files (cgroup_file.c), and what differs between version 1 and 2
- * (cgroup_v1.c, cgroup_v2.c).
+ * (cgroup_v1.c, cgroup_v2.c). cgroup_count.c reads counters, cgroup_own.c the limits of the cgroup
+ * around belljar, and cgroup_sweep.c removes cgroups of killed servers.
  *
  * All access goes through descriptors of directories and relative names: the spawner leaves the
  * host's mount tree, where the absolute paths are. */

@@ -298,7 +298,7 @@ static bool is_removing(const struct spawner *spawner)
 
 /* Kills all sandboxes and waits until their cgroups are empty and removals are done, STOP_MS at
  * most: the next start sweeps what is left. */
-static void stop_all(struct spawner *spawner)
+static void stop_sandboxes(struct spawner *spawner)
 {
 	uint64_t deadline = clock_now_ms() + STOP_MS;
 	bool busy = true;
@@ -336,7 +336,7 @@ static NORETURN void run_spawner(const struct spawner_options *options, int sock
 	sandbox_dirs_sweep(spawner);
 	prepare_image(spawner);
 	run_loop(spawner);
-	stop_all(spawner);
+	stop_sandboxes(spawner);
 	_exit(0);
 }
 

@@ -9,7 +9,7 @@
 /* Bytes of the text that are kept for status lines; and the least room for everything else. */
 enum { STATUS_ROOM = 1500, ROOM_MIN = 512, GAP_ROOM = 128 };
 
-static size_t subtract(size_t a, size_t b)
+static size_t subtract_room(size_t a, size_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -50,22 +50,23 @@ size_t run_fit_len(const struct run_result *r)
  * goes to the others, stdout last. */
 void run_result_fit(const struct run_result *r, struct run_fit *ret)
 {
-	size_t room = num_max(subtract(r->max, STATUS_ROOM), ROOM_MIN), third = room / 3;
+	size_t room = num_max(subtract_room(r->max, STATUS_ROOM), ROOM_MIN), third = room / 3;
 	size_t out = process_stream_kept(&r->out), displays = display_len(r->state);
-	size_t errors = num_min(process_stream_kept(&r->errors),
-	                        num_max(third, subtract(room, out + num_min(displays, third))));
+	size_t errors = num_min(
+	        process_stream_kept(&r->errors),
+	        num_max(third, subtract_room(room, out + num_min(displays, third))));
 
 	*ret = (struct run_fit){ 0 };
 	buf_init(&ret->out, run_text_room(out) + GAP_ROOM);
 	buf_init(&ret->errors, run_text_room(process_stream_kept(&r->errors)) + GAP_ROOM);
 	/* As text, output may be shorter or longer than its bytes. Text that is longer is cut to
 	 * its share; room that shorter text leaves stays unused. */
-	ret->display_room = num_min(displays, num_max(third, subtract(room, out + errors)));
+	ret->display_room = num_min(displays, num_max(third, subtract_room(room, out + errors)));
 	errors = num_max(errors, third);
 	ret->errors_missing = run_text_fit(&r->errors, errors, &ret->errors);
 	/* The line "... bytes left out ..." is counted to the room for status lines. */
 	ret->out_missing = run_text_fit(
-	        &r->out, subtract(room, num_min(ret->errors.len, errors) + ret->display_room),
+	        &r->out, subtract_room(room, num_min(ret->errors.len, errors) + ret->display_room),
 	        &ret->out);
 }
 
