@@ -73,7 +73,7 @@ async function isDirect(id) {
 }
 
 test('the broker connects to the agent directly, and else uses the attached stream', isPrivate, async (t) => {
-  const { tools, state, session } = await start(t, { IDLE: 1 });
+  const { tools, state, session } = await start(t, { IDLE: 5 });
   const { id } = structuredOf(await tools.create_sandbox({ name: 'near' }));
   const command = 'ls -A /tmp; head -c 3000000 /dev/zero | tr "\\0" x > big; wc -c <big; cat big | tail -c 5';
   assert.equal(structuredOf(await tools.run_command({ sandbox: 'near', command })).stdout, '3000000\nxxxxx');
