@@ -460,5 +460,6 @@ const struct profile profile_execution_client = {
 	.prompts = prompts,
 	.has_side_paths = true,
 	.settings = settings,
+	.no_network = PROFILE_NO_PACKAGES,
 	.respond_error = respond_error,
 };
