@@ -20,6 +20,9 @@ import urllib.parse
 import urllib.request
 
 LINES_MAX, LINE_MAX, REFUSED_MAX, TRIES_MAX = 12, 300, 500, 5
+# In place of pip's own sentence, which is about a file of requirements that the caller may not have.
+WRONG_HASH = ('a file does not have the hash that the index or requirements.txt names: its download was cut off, or it was '
+              'changed')
 # Lines that only repeat, or that say what every user of a sandbox would be told.
 NOISE = re.compile(r'notice|^\s*$|WARNING: .*(root user|not on PATH|cache)', re.I)
 # Lines of an installation that succeeds, and leaves something that does not work.
@@ -106,7 +109,8 @@ def run(command):
                 lines.append(line.rstrip()[:LINE_MAX])
     if process.returncode == 0:
         return 0, [re.sub(r'^WARNING: ', '', line) for line in lines if WRONG.search(line)][:LINES_MAX]
-    errors = [line for line in lines if re.match(r'\s*(ERROR|error)\b', line)]
+    errors = [re.sub(r'THESE PACKAGES DO NOT MATCH THE HASHES.*', WRONG_HASH, line)
+              for line in lines if re.match(r'\s*(ERROR|error)\b', line)]
     return process.returncode, (errors or lines)[-LINES_MAX:]
 
 

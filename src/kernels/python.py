@@ -460,11 +460,11 @@ def on_error():
 
 
 def hint_at_session(error):
-    """Says why a name is missing that an earlier run has assigned."""
+    """Says why a name is missing that an earlier run has assigned. The tools say how to keep names
+    (run_hint.c): not every profile can."""
     name = (str(error).split("'") + [''])[1]
     if name in former_names:
-        print("note: an earlier run set '%s', but each run starts anew; give all of them the same "
-              '`session` to keep variables' % name, file=sys.stderr)
+        print("note: an earlier run set '%s', but each run starts anew" % name, file=sys.stderr)
 
 
 def on_exit():

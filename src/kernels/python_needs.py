@@ -2,13 +2,13 @@
 # those that the project in the working directory lists (python_project.py, whose text stands before this one), and
 # the modules that the command's script imports at its top level. Nothing is imported or run.
 #
-# Prints one JSON object: {"needs": ["numpy>=1.20"], "modules": ["cv2"]}.
+# Prints one JSON object: {"needs": ["numpy>=1.20"], "modules": ["cv2"], "refused": ["-r x (an option)"]}.
 import ast
 import importlib.util
 import json
 import shlex
 
-NEEDS_MAX = 50
+NEEDS_MAX, REFUSED_MAX = 200, 20
 
 
 def top_imports(text):
@@ -54,11 +54,12 @@ def main(command):
         words = shlex.split(command)
     except ValueError:
         words = command.split()
-    needs, modules = [], []
+    needs, modules, refused = [], [], []
     if any(re.fullmatch(r'python[0-9.]*', os.path.basename(word)) for word in words):
-        needs = project_needs()
+        needs, refused = project_needs()
         modules = list(dict.fromkeys(missing_modules(words)))
-    print(json.dumps({'needs': needs[:NEEDS_MAX], 'modules': modules[:NEEDS_MAX]}))
+    needs = needs[:NEEDS_MAX]
+    print(json.dumps({'needs': needs, 'modules': modules[:NEEDS_MAX - len(needs)], 'refused': refused[:REFUSED_MAX]}))
 
 
 main(sys.argv[1])

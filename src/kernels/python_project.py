@@ -102,7 +102,8 @@ def project_lists():
 
 
 def project_needs():
-    """The same as specifiers, without markers and hashes."""
-    return [re.split(r'\s', line)[0] for line in project_lists()[0].values()]
+    """The same, with specifiers that have neither markers nor hashes."""
+    needs, refused = project_lists()
+    return [re.split(r'\s', line)[0] for line in needs.values()], refused
 
 

@@ -116,6 +116,7 @@ void server_context_init(struct server_context *context, const struct options *o
 		.layers = get_layers,
 		.no_persistent = options->no_persistent,
 		.auto_packages = !options->no_auto_packages,
+		.max_message = options->max_line,
 		.ctx = context,
 		.resource_changed = notify_changed,
 		.resources_below_changed = notify_changed_below,

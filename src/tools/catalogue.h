@@ -66,12 +66,14 @@ struct tools_context {
 	uint32_t answer_within_ms; /* a call is answered after this time, even if a process runs */
 	uint32_t timeout_s;        /* the time limit of a process that was started without one */
 	uint32_t timeout_max_s;
-	size_t max_output; /* bytes of text in one answer */
+	size_t max_output;  /* bytes of text in one answer */
+	size_t max_message; /* bytes of a whole answer, encoded (mcp_limits.max_line) */
 	uint64_t picture_bytes;
 	uint64_t copy_bytes;                /* of one copy between the host and a sandbox */
 	const char *tools_dir, *skills_dir; /* their paths in a sandbox ("/tools"), or NULL */
 	const struct skills *skills;        /* loaded when the server started, or NULL */
-	bool no_persistent; /* of the profile code-sandbox: each sandbox stands alone */
+	bool no_persistent;     /* of the profile code-sandbox: each sandbox stands alone */
+	const char *no_network; /* struct profile */
 	/* Responds with an error in the shape of the profile; NULL: a result with isError. */
 	void (*respond_error)(struct mcp_call *call, const struct error *why);
 	char instance[17]; /* this server process, for names of sandboxes that end with it */

@@ -42,9 +42,15 @@ static const struct param output[] = {
 
 static int refuse_rule(const struct host_rule *rule, const char *why, struct error *err)
 {
+	const char *below = rule->is_below ? "*." : "", *name = rule->host.name;
+	char text[NET_HOST_SIZE];
+
+	/* The port may be the reason: a rule of --ask-hosts without one is for 80 and 443. */
+	if (rule->port != 0)
+		name = net_host_text(&rule->host, rule->port, text);
 	return error_set(err, ERR_LIMIT,
-	                 "%s%s is not allowed: %s, ask your administrator: --ask-hosts",
-	                 rule->is_below ? "*." : "", rule->host.name, why);
+	                 "%s%s is not allowed: %s, ask your administrator: --ask-hosts %s%s", below,
+	                 name, why, below, name);
 }
 
 /* Whether the user has to be asked. -1: a host is not allowed in any case. */
@@ -67,6 +73,11 @@ static int check_hosts(const struct net_ceiling *ceiling, const struct param_str
 			continue;
 		if (!host_rules_cover(&ceiling->ask, rule))
 			return refuse_rule(rule, "users of this server cannot allow it", err);
+		/* The user would be asked in vain: "*" does not mean addresses of this machine. */
+		if (rule->host.is_address &&
+		    net_ceiling_decide_address(ceiling, &rule->host, &rule->host.address, port,
+		                               false, err) < 0)
+			return -1;
 		*must_ask = true;
 	}
 	return 0;

@@ -254,19 +254,19 @@ static int start_mirror(const struct options *options, struct runtime_base *base
 
 /* --- shared directories --- */
 
-static int add_shared_dir(struct runtime_base *base, char **sources, const char *source,
-                          const char *target, struct error *err)
+static int add_shared_dir(struct runtime_base *base, char **sources, const char *option,
+                          const char *source, const char *target, struct error *err)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
 	if (base->target_count == RUNTIME_MOUNTS_MAX)
-		return error_set(err, ERR_LIMIT, "mounts: at most %d directories can be shared",
+		return error_set(err, ERR_LIMIT, "%s: at most %d directories can be shared", option,
 		                 RUNTIME_MOUNTS_MAX);
 	if (realpath(source, path) == NULL || stat(path, &st) < 0)
-		return error_sys(err, "mounts: '%s'", source);
+		return error_sys(err, "%s: '%s'", option, source);
 	if (!S_ISDIR(st.st_mode))
-		return error_set(err, ERR_INVALID, "mounts: '%s' is not a directory", source);
+		return error_set(err, ERR_INVALID, "%s: '%s' is not a directory", option, source);
 	sources[base->target_count] = mem_dup(path);
 	base->targets[base->target_count++] = mem_dup(target);
 	return 0;
@@ -285,10 +285,10 @@ static int add_listed_dirs(struct runtime_base *base, char **sources, const char
 
 		if (target == NULL || pair[0] != '/' || target[1] != '/')
 			return error_set(err, ERR_INVALID,
-			                 "mounts: '%s' is not SOURCE:TARGET with absolute paths",
+			                 "--mounts: '%s' is not SOURCE:TARGET with absolute paths",
 			                 pair);
 		*target++ = '\0';
-		if (add_shared_dir(base, sources, pair, target, err) < 0)
+		if (add_shared_dir(base, sources, "--mounts", pair, target, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -298,10 +298,10 @@ static int add_shared_dirs(const struct options *options, struct runtime_base *b
                            struct error *err)
 {
 	if (options->tools_dir != NULL &&
-	    add_shared_dir(base, sources, options->tools_dir, "/tools", err) < 0)
+	    add_shared_dir(base, sources, "--tools-dir", options->tools_dir, "/tools", err) < 0)
 		return -1;
 	if (options->skills_dir != NULL &&
-	    add_shared_dir(base, sources, options->skills_dir, "/skills", err) < 0)
+	    add_shared_dir(base, sources, "--skills-dir", options->skills_dir, "/skills", err) < 0)
 		return -1;
 	return options->mounts != NULL ? add_listed_dirs(base, sources, options->mounts, err) : 0;
 }

@@ -178,7 +178,11 @@ static void answer_copy(struct copy_work *w, const struct copy_result *result)
 	add_summary(&text, result, source, target);
 	if (w->options.answer != NULL) {
 		work_answer(&w->work, NULL,
-		            w->options.answer(target, moved->bytes, buf_text(&text)));
+		            w->options.answer(w->work.call,
+		                              &(struct copy_done){ .result = result,
+		                                                   .source = source,
+		                                                   .target = target,
+		                                                   .summary = buf_text(&text) }));
 		return;
 	}
 	structured = json_obj();

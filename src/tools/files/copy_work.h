@@ -9,9 +9,17 @@
 #include "mcp/param/param.h"
 #include "json/json.h"
 
+struct copy_result;
 struct error;
 struct mcp_call;
 struct sandbox;
+
+/* A copy that has ended well. */
+struct copy_done {
+	const struct copy_result *result;
+	const char *source, *target; /* absolute paths, of the host or in the sandbox */
+	const char *summary;         /* says in words what was copied and what was left out */
+};
 
 struct copy_work_options {
 	bool is_out; /* from the sandbox to the host */
@@ -23,9 +31,8 @@ struct copy_work_options {
 	 * copy_out. */
 	const char *host_argument, *inside_argument;
 	/* Makes the answer of a profile, as an object whose text is its JSON; NULL: the answer of
-	 * copy_in and copy_out. `target` is the path of the copy; `summary` says in words what was
-	 * copied and what was left out. */
-	json_t *(*answer)(const char *target, uint64_t bytes, const char *summary);
+	 * copy_in and copy_out. */
+	json_t *(*answer)(const struct mcp_call *call, const struct copy_done *done);
 };
 
 /* Copies *options and the two paths in it. */

@@ -10,7 +10,7 @@
 struct buf;
 struct error;
 
-enum { PACKAGE_SPEC_MAX = 200, PACKAGE_SPECS_MAX = 50 };
+enum { PACKAGE_SPEC_MAX = 200, PACKAGE_SPECS_MAX = 200 };
 
 /* Appends the specifier in its usual spelling to `out`. */
 MUST_CHECK int package_spec_python(struct view text, struct buf *out, struct error *err);

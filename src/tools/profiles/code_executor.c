@@ -368,9 +368,9 @@ static void on_tree(struct file_work *file, const struct files_reply *reply)
 	json_set(object, "files", list_files(entries, count, root));
 	if ((reply->done.flags & WIRE_DONE_MORE) != 0)
 		json_set(object, "message",
-		         json_format("Only the first %zu entries are shown: for others pass a "
-		                     "directory as path",
-		                     count));
+		         json_format("Only %zu entries and %d levels of directories are shown: for "
+		                     "others pass a directory as path",
+		                     count, FILE_TREE_DEPTH_MAX));
 	free(entries);
 	profile_answer(w, object);
 }
@@ -470,5 +470,6 @@ const struct profile profile_code_executor = {
 	.settings = settings,
 	.memory = SPEC_MIB(256),
 	.cpu = 1000,
+	.no_network = PROFILE_NO_PACKAGES,
 	.respond_error = respond_error,
 };

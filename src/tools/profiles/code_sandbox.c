@@ -289,5 +289,7 @@ const struct profile profile_code_sandbox = {
 	.settings = settings,
 	.memory = SPEC_MIB(256),
 	.cpu = 1000,
+	.no_network = "packages of a requirements.txt in the workspace, and those that a script "
+	              "imports, are installed before a command runs Python",
 	.respond_error = respond_error,
 };

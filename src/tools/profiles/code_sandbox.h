@@ -51,6 +51,13 @@ const char *code_sandbox_text(const struct mcp_call *call, enum code_sandbox_mes
                               const char *first, const char *second,
                               char out[CODE_SANDBOX_TEXT_SIZE]);
 
+/* The summary of a copy, in the language of the caller. `text` is empty, and has room for
+ * COPY_NOTES_MAX bytes and four texts. Reasons for what was left out are English. */
+struct buf;
+struct copy_done;
+const char *code_sandbox_copied(const struct mcp_call *call, const struct copy_done *done,
+                                struct buf *text);
+
 /* --- code_sandbox.c --- */
 
 /* Finds the sandbox that the ids name, and writes the directory that relative paths are below. */

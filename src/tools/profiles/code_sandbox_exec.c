@@ -20,6 +20,8 @@ enum {
 	LOG_MAX = 64 * 1024,
 	LOGS_MAX = 100,
 	NEEDS_MS = 30000,
+	REFUSED_MAX = 20, /* lines of requirements.txt that are not installed */
+	REFUSED_LINE_MAX = 400,
 };
 
 /* --- logs -------------------------------------------------------------------------------- */
@@ -189,6 +191,9 @@ static void add_dependency(struct profile_work *w, const char *list, const char 
 		all = json_list();
 		json_set(w->extra, list, all);
 	}
+	for (size_t i = 0; i < json_array_size(all); i++) /* an earlier command needed the same */
+		if (strcmp(json_string_value(json_array_get(all, i)), text) == 0)
+			return;
 	json_push(all, json_str(text));
 }
 
@@ -207,7 +212,7 @@ static void on_installed(void *ctx, const struct package_reply *reply, const str
 }
 
 struct needs_reply {
-	struct param_strings needs, modules;
+	struct param_strings needs, modules, refused;
 };
 
 static const struct param needs_table[] = {
@@ -215,12 +220,14 @@ static const struct param needs_table[] = {
 	    .item_max = PACKAGE_SPEC_MAX),
 	ARG(struct needs_reply, modules, STRINGS, "", .max = PACKAGE_SPECS_MAX,
 	    .item_max = PACKAGE_MODULE_MAX),
+	ARG(struct needs_reply, refused, STRINGS, "", .max = REFUSED_MAX,
+	    .item_max = REFUSED_LINE_MAX),
 	{ 0 },
 };
 
-/* Writes the packages that the program has printed, with spaces between them. Any program of the
- * sandbox may have written its output. */
-static void read_needs(struct view text, struct buf *out)
+/* Writes the packages that the program has printed, with spaces between them, and adds the refused
+ * lines to the answer. Any program of the sandbox may have written its output. */
+static void read_needs(struct profile_work *w, struct view text, struct buf *out)
 {
 	static const struct json_limits limits = { .depth = 3, .values = 3 * PACKAGE_SPECS_MAX };
 	AUTO_JSON json_t *json = NULL;
@@ -236,6 +243,8 @@ static void read_needs(struct view text, struct buf *out)
 		for (size_t i = 0; i < reply.modules.count; i++)
 			if (package_of_module(view_of(reply.modules.items[i]), package))
 				(void)!buf_printf(out, &ignored, "%s ", package);
+		for (size_t i = 0; i < reply.refused.count; i++)
+			add_dependency(w, "refused", reply.refused.items[i]);
 	}
 	arena_done(&arena);
 }
@@ -249,7 +258,7 @@ static void on_needs(struct profile_work *w, const struct profile_run *run)
 	struct error err;
 
 	buf_init(&needs, 2 * PACKAGE_SPECS_MAX * (PACKAGE_SPEC_MAX + 1));
-	read_needs(view_trim(run->out), &needs);
+	read_needs(w, view_trim(run->out), &needs);
 	if (needs.len == 0) {
 		run_command(w);
 		return;
@@ -275,7 +284,7 @@ static void run_next(struct profile_work *w)
 		return;
 	}
 	command = a->commands.items[w->index];
-	if (strstr(command, "python") == NULL)
+	if (!w->file.work.context->auto_packages || strstr(command, "python") == NULL)
 		run_command(w);
 	else
 		profile_run(

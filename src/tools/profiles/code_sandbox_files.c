@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -47,33 +48,34 @@ static int write_file(struct mcp_call *call, const void *args, struct error *err
 
 /* --- copies ------------------------------------------------------------------------------ */
 
-static json_t *describe_copy(const char *key, const char *target, const char *summary)
+static json_t *describe_copy(const struct mcp_call *call, const char *key,
+                             const struct copy_done *done)
 {
 	json_t *object = json_obj();
+	AUTO_BUF struct buf text;
 
+	buf_init(&text, COPY_NOTES_MAX + 4 * CODE_SANDBOX_TEXT_SIZE);
 	json_set(object, "success", json_true());
-	json_set(object, key, json_str(target));
-	json_set(object, "message", json_str(summary));
+	json_set(object, key, json_str(done->target));
+	json_set(object, "message", json_str(code_sandbox_copied(call, done, &text)));
 	return object;
 }
 
-static json_t *describe_file(const char *target, uint64_t bytes, const char *summary)
+static json_t *describe_file(const struct mcp_call *call, const struct copy_done *done)
 {
-	(void)bytes;
-	return describe_copy("file_path", target, summary);
+	return describe_copy(call, "file_path", done);
 }
 
-static json_t *describe_project(const char *target, uint64_t bytes, const char *summary)
+static json_t *describe_project(const struct mcp_call *call, const struct copy_done *done)
 {
-	(void)bytes;
-	return describe_copy("dest_dir", target, summary);
+	return describe_copy(call, "dest_dir", done);
 }
 
-static json_t *describe_local(const char *target, uint64_t bytes, const char *summary)
+static json_t *describe_local(const struct mcp_call *call, const struct copy_done *done)
 {
-	json_t *object = describe_copy("local_path", target, summary);
+	json_t *object = describe_copy(call, "local_path", done);
 
-	json_set(object, "file_size", json_int((json_int_t)bytes));
+	json_set(object, "file_size", json_int((json_int_t)done->result->moved.bytes));
 	return object;
 }
 

@@ -1,10 +1,16 @@
 /* code_sandbox_text.c - the messages of the profile code-sandbox. Those of its original are
  * Chinese: callers who prefer Chinese get them so, all others in English. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/text/utf8.h"
 #include "mcp/call.h"
+#include "sandbox/copy/copy.h"
+#include "tools/files/copy_work.h"
 #include "tools/profiles/code_sandbox.h"
 
 /* {1} and {2} stand for the arguments. */
@@ -34,12 +40,40 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(texts) == TEXT_COUNT, "one text for each message");
 
+static bool is_chinese(const struct mcp_call *call)
+{
+	return strcmp(mcp_call_language(call), "zh") == 0;
+}
+
+const char *code_sandbox_copied(const struct mcp_call *call, const struct copy_done *done,
+                                struct buf *text)
+{
+	const struct transfer_result *moved = &done->result->moved;
+	char from[CODE_SANDBOX_TEXT_SIZE], to[CODE_SANDBOX_TEXT_SIZE];
+	struct error full;
+
+	if (!is_chinese(call))
+		return done->summary;
+	(void)utf8_escape(view_of(done->source), from, sizeof from);
+	(void)utf8_escape(view_of(done->target), to, sizeof to);
+	(void)!buf_printf(text, &full, "已将 '%s' 复制到 '%s'：%" PRIu64 " 项，%" PRIu64 " 字节",
+	                  from, to, moved->entries, moved->bytes);
+	if (moved->skipped != 0)
+		(void)!buf_printf(
+		        text, &full,
+		        "；跳过 %" PRIu64
+		        " 项（指向目录之外的链接、设备、套接字、无法读取的文件），第一项是 "
+		        "'%s'",
+		        moved->skipped, moved->first_skipped);
+	copy_add_notes(done->result, text);
+	return buf_text(text);
+}
+
 const char *code_sandbox_text(const struct mcp_call *call, enum code_sandbox_message message,
                               const char *first, const char *second,
                               char out[CODE_SANDBOX_TEXT_SIZE])
 {
-	const bool is_chinese = strcmp(mcp_call_language(call), "zh") == 0;
-	const char *text = is_chinese ? texts[message].chinese : texts[message].english;
+	const char *text = is_chinese(call) ? texts[message].chinese : texts[message].english;
 	size_t used = 0;
 
 	while (*text != '\0' && used < CODE_SANDBOX_TEXT_SIZE) {

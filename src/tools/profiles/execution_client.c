@@ -126,11 +126,14 @@ int profile_execution_sandbox(const struct tools_context *context, const char *o
 static int start_for_user(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct execution_args *a = args;
+	char name[SANDBOX_NAME_MAX + 1];
 	struct sandbox *sandbox;
 
+	if (user_sandbox_name(a->user_id, name, err) < 0) /* a wrong argument */
+		return -1;
 	if (profile_execution_sandbox(mcp_call_app(call), mcp_call_owner(call), a->user_id,
 	                              &sandbox, err) < 0)
-		return -1;
+		return profile_refuse(call, err);
 	profile_work_start(call, sandbox, profile_tool_begin(call), a);
 	return 0;
 }
@@ -460,5 +463,6 @@ const struct profile profile_execution_client = {
 	.prompts = prompts,
 	.has_side_paths = true,
 	.settings = settings,
+	.no_network = PROFILE_NO_PACKAGES,
 	.respond_error = respond_error,
 };

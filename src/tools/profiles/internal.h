@@ -15,6 +15,7 @@
 #include "sandbox/run/code_dir.h"
 #include "sandbox/sandbox.h"
 #include "tools/files/file_work.h"
+#include "tools/packages/package_spec.h"
 #include "tools/packages/package_step.h"
 #include "tools/profiles/profiles.h"
 #include "tools/run/module_help.h"
@@ -25,10 +26,10 @@ extern const struct profile profile_code_executor, profile_sandbox_interpreter,
         profile_code_sandbox, profile_execution_client, profile_python_executor;
 
 enum {
-	PROFILE_TEXT_MAX = 8 * 1024 * 1024, /* bytes of code and of file contents */
-	PROFILE_OUTPUT_MAX = 1024 * 1024,   /* bytes of each output stream in an answer */
-	PROFILE_ID_MAX = 64,                /* bytes of an id of a sandbox, workspace or user */
-	PROFILE_WORDS_MAX = 50,             /* of profile_split() */
+	PROFILE_TEXT_MAX = 8 * 1024 * 1024,    /* bytes of code and of file contents */
+	PROFILE_OUTPUT_MAX = 1024 * 1024,      /* bytes of each output stream in an answer */
+	PROFILE_ID_MAX = 64,                   /* bytes of an id of a sandbox, workspace or user */
+	PROFILE_WORDS_MAX = PACKAGE_SPECS_MAX, /* of profile_split() */
 };
 
 struct profile_work;
@@ -138,6 +139,11 @@ MUST_CHECK int profile_find_language(const char *name, const struct language **r
                                      struct error *err);
 
 /* --- the records --- */
+
+/* struct profile.no_network of a profile that cannot install packages. */
+#define PROFILE_NO_PACKAGES                                                                        \
+	"packages cannot be installed in it either, so use what it has, or ask the operator of "   \
+	"the server for --network"
 
 /* A tool that does its work in a sandbox. Its handler finds the sandbox, and is the same for all
  * such tools of a profile. */

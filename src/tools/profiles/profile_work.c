@@ -15,12 +15,14 @@
 #include "sandbox/manager.h"
 #include "tools/catalogue.h"
 #include "tools/profiles/internal.h"
+#include "tools/run/answer/run_hint.h"
 #include "tools/support/work.h"
 
 enum {
 	SHOWN = 160,
 	SIGNALLED = 128,              /* shells add the number of the signal */
 	STRUCTURED_MAX = 1024 * 1024, /* bytes of an answer that is sent in both forms */
+	ENVELOPE_MAX = 1024,          /* bytes of a response around its text */
 };
 
 /* --- answers ----------------------------------------------------------------------------- */
@@ -33,23 +35,58 @@ static json_t *text_block(struct view text)
 	return content;
 }
 
+/* Bytes of the text as a string of JSON, in which a control character has up to six. */
+static size_t encoded_len(struct view text)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < text.len; i++) {
+		const unsigned char c = (unsigned char)text.ptr[i];
+
+		if (c == '"' || c == '\\' || (c >= '\b' && c <= '\r' && c != '\v'))
+			len += 2;
+		else
+			len += c < ' ' ? strlen("\\u0000") : 1;
+	}
+	return len;
+}
+
+/* The protocol's own answer to a message that is too long would be an error without the profile's
+ * shape. */
+static void answer_text(struct profile_work *w, struct view text, json_t *object, size_t object_len)
+{
+	const size_t max = w->file.work.context->max_message;
+	const size_t len = encoded_len(text) + object_len + ENVELOPE_MAX;
+	struct error err;
+
+	if (len <= max) {
+		work_answer(&w->file.work, text_block(text), object);
+		return;
+	}
+	json_decref(object);
+	(void)error_set(&err, ERR_LIMIT,
+	                "the answer has %zu bytes as JSON, and at most %zu can be sent "
+	                "(--max-line): read or print less at once",
+	                len, max);
+	work_fail(&w->file.work, &err);
+}
+
 /* A long answer is sent once, as text: clients of the profiles read the text, and a message has a
  * largest size. */
 void profile_answer(struct profile_work *w, json_t *object)
 {
 	size_t len;
 	AUTO_FREE char *text = json_write(object, &len);
+	const bool is_long = len > STRUCTURED_MAX;
 
-	if (len > STRUCTURED_MAX) {
+	if (is_long)
 		json_decref(object);
-		object = NULL;
-	}
-	work_answer(&w->file.work, text_block((struct view){ text, len }), object);
+	answer_text(w, (struct view){ text, len }, is_long ? NULL : object, is_long ? 0 : len);
 }
 
 void profile_answer_text(struct profile_work *w, struct view text)
 {
-	work_answer(&w->file.work, text_block(text), NULL);
+	answer_text(w, text, NULL, 0);
 }
 
 void profile_respond_text(struct mcp_call *call, const char *fmt, ...)
@@ -98,6 +135,20 @@ static void add_stream(const struct process_stream *stream, struct buf *out)
 	(void)!buf_add(out, stream->tail, &full);
 }
 
+/* Says why a program reaches no host: tools such as pip report something else. */
+static void add_network_hint(const struct profile_work *w, const struct process_state *state,
+                             struct view out, struct buf *errors)
+{
+	const struct work *work = &w->file.work;
+	const bool has_failed = state->end.code != 0 || state->end.signal != 0;
+	struct error full;
+
+	if (sandbox_network_mode(work->sandbox) == NET_MODE_NONE &&
+	    run_hint_is_network(out, buf_view(errors), has_failed))
+		(void)!buf_printf(errors, &full, "[belljar: a sandbox has no network: %s]\n",
+		                  work->context->no_network);
+}
+
 static void on_run_end(void *ctx)
 {
 	struct profile_work *w = ctx;
@@ -108,7 +159,7 @@ static void on_run_end(void *ctx)
 	struct error full;
 
 	buf_init(&out_text, PROFILE_OUTPUT_MAX + SHOWN);
-	buf_init(&error_text, PROFILE_OUTPUT_MAX + SHOWN + sizeof state.end.note + SHOWN);
+	buf_init(&error_text, PROFILE_OUTPUT_MAX + SHOWN + sizeof state.end.note + 2 * SHOWN);
 	process_state(w->step.process, &state);
 	if (state.phase == PROCESS_FAILED && out.total == 0 && errors.total == 0) {
 		work_fail(&w->file.work, state.why);
@@ -120,6 +171,8 @@ static void on_run_end(void *ctx)
 		(void)!buf_printf(&error_text, &full, "[belljar: %s]\n", state.why->msg);
 	else if (state.end.note[0] != '\0')
 		(void)!buf_printf(&error_text, &full, "[belljar: %s]\n", state.end.note);
+	else
+		add_network_hint(w, &state, buf_view(&out_text), &error_text);
 	w->ran(w, &(struct profile_run){ .exit_code = state.phase == PROCESS_FAILED ? 1
 	                                              : state.end.signal != 0
 	                                                      ? SIGNALLED + state.end.signal

@@ -40,6 +40,7 @@ void profile_apply(const struct profile *profile, struct tools_context *context)
 	struct spec_limits *limits = &context->spec.limits;
 
 	context->profile = profile->name;
+	context->no_network = profile->no_network;
 	context->respond_error = profile->respond_error;
 	if (profile->memory != 0 && !context->has_memory_option)
 		limits->memory = profile->memory;

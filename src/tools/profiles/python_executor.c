@@ -344,5 +344,6 @@ const struct profile profile_python_executor = {
 	.tools = tools,
 	.memory = SPEC_MIB(2048),
 	.cpu = 2000,
+	.no_network = "install_package installs packages",
 	.respond_error = respond_error,
 };

@@ -193,8 +193,12 @@ static void replace_sandbox(struct mcp_call *call, const struct interpreter_args
 static int initialize_sandbox(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct interpreter_args *a = args;
+	struct spec unused = { 0 };
 	struct sandbox *old;
 
+	/* A call that cannot create a sandbox leaves the one that exists alone. */
+	if (profile_set_image(call, a->image, IMAGE, &unused, err) < 0)
+		return -1;
 	if (find_own(call, &old, err) < 0)
 		return err->kind == ERR_NOT_FOUND ? create_own(call, a, a->image, err) : -1;
 	sandbox_hold(old);
@@ -297,4 +301,5 @@ const struct profile profile_sandbox_interpreter = {
 	.settings = settings,
 	.memory = SPEC_MIB(512),
 	.cpu = 1000,
+	.no_network = PROFILE_NO_PACKAGES,
 };

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,9 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/text/utf8.h"
 #include "base/tree/open_child.h"
 #include "tools/catalogue.h"
 #include "tools/resources/internal.h"
@@ -85,6 +88,20 @@ static void add_skill(struct skills *skills, int above, const char *name)
 	skills->count++;
 }
 
+/* A skill that is passed over for its name alone would be missed by its author. */
+static void warn_about_name(int above, const char *name)
+{
+	AUTO_BUF struct buf text;
+	const char *file;
+	char shown[NAME_MAX + 1];
+
+	buf_init(&text, SKILL_BYTES_MAX);
+	if (name[0] != '.' && read_skill_file(above, name, &file, &text))
+		log_warning("the skill '%s' is left out: rename its directory, with letters, "
+		            "digits and \"._-\" only",
+		            utf8_escape(view_of(name), shown, sizeof shown));
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -103,6 +120,8 @@ int skills_load(const char *directory, struct skills **ret, struct error *err)
 	while (count < NAMES_MAX && (entry = readdir(dir)) != NULL)
 		if (is_skill_name(entry->d_name))
 			names[count++] = mem_dup(entry->d_name);
+		else
+			warn_about_name(dirfd(dir), entry->d_name);
 	qsort(names, count, sizeof *names, by_name);
 	skills = mem_new(sizeof *skills);
 	for (size_t i = 0; i < count; i++) {

@@ -116,6 +116,8 @@ add("hangs", wheel("hangs", "1.0", ""))
 add("waits", *(wheel("waits", f"1.{n}", "") for n in range(24)))
 add("dies", wheel("dies", "1.0", "X = '" + "x" * 100000 + "'\n"))
 add("endless", wheel("endless", "1.0", ""))
+for n in range(60):
+    add(f"small{n}", wheel(f"small{n}", "1.0", ""))
 
 
 def npm_package(name, version, body, scripts):

@@ -251,9 +251,19 @@ test('the user is asked for hosts that are not allowed, where the client can', a
   assert.match(stdout, /path \/asked body .*x.asked.example:80 is not allowed: .* To ask the user for it: request_network/);
   structuredOf(await own.request_network({ hosts: ['free.example'], why }));
   assert.equal(questions.length, 4);
-  refused(await own.request_network({ hosts: ['other.example'], why }), /other.example is not allowed: users of this server cannot allow it, ask your administrator/);
+  refused(await own.request_network({ hosts: ['other.example'], why }), /^other.example is not allowed: users of this server cannot allow it, ask your administrator: --ask-hosts other.example$/);
+  refused(await own.request_network({ hosts: ['*.asked.example:8080'], why }), /^\*\.asked\.example:8080 is not allowed: .*: --ask-hosts \*\.asked\.example:8080$/);
   refused(await own.request_network({ hosts: ['no.asked.example'], why }), /the administrator has denied it/);
   assert.equal(questions.length, 4);
+  await session.close();
+});
+
+test('the user is not asked for addresses that only the operator can allow', async (t) => {
+  const session = await open(t, { ASK_HOSTS: '*' }, { capabilities: { elicitation: {} } });
+  session.client.setRequestHandler(ElicitRequestSchema, async () => assert.fail('was asked'));
+  const own = toolsOf(async () => session);
+  for (const address of ['127.0.0.9', '10.0.0.1', '169.254.169.254', '[::1]'])
+    refused(await own.request_network({ hosts: [address], why: 'w' }), /is not allowed: .* Only the administrator of belljar can allow such an address, by listing it in --allow-hosts/);
   await session.close();
 });
 

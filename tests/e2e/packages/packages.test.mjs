@@ -67,8 +67,8 @@ test('versions, extras and dependencies are resolved', async () => {
 test('what cannot be installed is explained', async () => {
   refused(await install(['nothere']), /pip failed: .*No matching distribution found for nothere/);
   refused(await install(['clash']), /pip failed: .*conflicting dependencies/);
-  refused(await install(['wrong-hash']), /pip failed: .*HASHES/);
-  refused(await install(['dies']), /pip failed: /);
+  for (const name of ['wrong-hash', 'dies'])
+    refused(await install([name]), /^pip failed: ERROR: a file does not have the hash that the index or requirements\.txt names: its download was cut off, or it was changed$/);
   refused(await install(['-r requirements.txt']), /options of the installer/);
   refused(await install(['alpha @ http://127.0.0.1:1/x.whl']), /a URL cannot be installed/);
   refused(await install(['/workspace']), /path or URL/);

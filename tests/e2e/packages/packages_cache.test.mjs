@@ -86,7 +86,7 @@ test('only what has its hash is kept', ofTheMirror, async (t) => {
   const index = await startIndex();
   const { install, create, cache, tools } = await serve(t, index, { PACKAGE_CACHE: '64M' });
   const at = await create('bad');
-  refused(await install(['wrong-hash'], at), /HASHES/);
+  refused(await install(['wrong-hash'], at), /does not have the hash/);
   refused(await install(['dies'], at), /pip failed/);
   refused(await install(['hangs'], at), /pip failed/);
   await tools.create_sandbox({ name: 'endless', disk_mb: 300 }); // 10 GiB: more than a file of the cache may have

@@ -194,7 +194,20 @@ test('list and tree', async () => {
   await json.execute_code({ executor_id, language: 'bash', code: 'mkdir many && cd many && seq 5100 | xargs touch' });
   const cut = await json.project_structure({ executor_id, path: 'many' });
   assert.equal(cut.files.length, 5000);
-  assert.match(cut.message, /^Only the first 5000 entries are shown/);
+  assert.match(cut.message, /^Only 5000 entries and 32 levels of directories are shown/);
+  await json.execute_code({ executor_id, language: 'bash', code: `mkdir -p ${'d/'.repeat(40)}` });
+  const deep = await json.project_structure({ executor_id, path: 'd' });
+  assert.equal(deep.tree.split('\n').length, 33);
+  assert.match(deep.message, /32 levels of directories are shown/);
+});
+
+test('an answer that no message holds is refused in the shape of the profile', async () => {
+  const { executor_id } = await json.create_executor();
+  // Six bytes of JSON for each, which are escaped once more in the text of the answer.
+  await json.execute_code({ executor_id, code: "open('zeros', 'w').write('\\0' * 5000000)" });
+  const { success, message } = await json.read_file({ executor_id, file_path: 'zeros' });
+  assert.equal(success, false);
+  assert.match(message, /^the answer has 3\d{7} bytes as JSON, and at most 10485760 can be sent \(--max-line\): read or print less at once$/);
 });
 
 test('code that cannot be run has an output and an exit code', async () => {

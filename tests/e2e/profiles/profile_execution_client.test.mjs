@@ -165,3 +165,16 @@ test('the system prompt names skills and functions; the paths come from the usua
   assert.equal(stdout, 'deep\nexample.py\nhello.py\n');
   await session.close();
 });
+
+test('directories that cannot be used are named with their option', async (t) => {
+  const start = (env) => connectV1(t, { program: BELLJAR, env: { BELLJAR_STATE_DIR: stateDir(t), BELLJAR_PROFILE: 'execution-client', ...env } });
+  const missing = await start({ MCP_TOOLS_PATH: join(dir, 'none') });
+  const { stderr } = await jsonOf(toolsOf(async () => missing)).execute_bash({ command: 'true' });
+  assert.match(stderr, /--tools-dir: '\S*\/none': No such file or directory/);
+  await missing.close();
+
+  mkdirSync(join(dir, 'named/two words'), { recursive: true });
+  writeFileSync(join(dir, 'named/two words/SKILL.md'), 'Text.');
+  const named = await start({ MCP_SKILLS_PATH: join(dir, 'named') });
+  assert.match(await named.close(), /the skill 'two words' is left out: rename its directory, with letters, digits and "\._-" only/);
+});

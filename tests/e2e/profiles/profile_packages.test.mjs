@@ -98,3 +98,25 @@ test('code-sandbox: imports of a script are installed, and what cannot be is tol
   const network = await workspaces.sandbox_exec({ ...ids, commands: ['env | grep -ic proxy || true'] });
   assert.equal(network.results[0].stdout, '0\n');
 });
+
+test('code-sandbox: lines of requirements.txt that are left out are told, and a long file is installed whole', async () => {
+  const { container_id, workspace_id } = await workspaces.sandbox_initialize();
+  const ids = { container_id, workspace_id };
+  const lines = ['-r other.txt', 'https://x.example/y.whl', ...Array.from({ length: 60 }, (_, n) => `small${n}`)];
+  await workspaces.write_file_sandbox({ ...ids, file_name: 'requirements.txt', file_contents: lines.join('\n') });
+  const commands = ['python -c "import alpha, small0, small59"', 'python --version'];
+  const { results, dependencies } = await workspaces.sandbox_exec({ ...ids, commands }, patient);
+  assert.deepEqual(results.map(({ success }) => success), [true, true], JSON.stringify(results));
+  assert.equal(dependencies.installed.length, 61, JSON.stringify(dependencies));
+  assert.deepEqual(dependencies.refused, ['-r other.txt (an option)', 'https://x.example/y.whl (a URL)']);
+});
+
+test('code-sandbox: --no-auto-packages switches the installation off', async (t) => {
+  const session = await open(t, { PROFILE: 'code-sandbox', PIP_INDEX: index.url, NO_AUTO_PACKAGES: 'true' });
+  const json = jsonOf(toolsOf(async () => session));
+  const { container_id } = await json.sandbox_initialize();
+  const { results, dependencies } = await json.sandbox_exec({ container_id, commands: ['python -c "import alpha"'] });
+  assert.match(results[0].stderr, /No module named 'alpha'/);
+  assert.equal(dependencies, undefined);
+  await session.close();
+});

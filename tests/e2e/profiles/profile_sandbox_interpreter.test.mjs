@@ -46,6 +46,8 @@ test('files stay between calls, and a second initialize begins anew', async () =
   await text('initialize_sandbox', {});
   await text('execute_code', { code: "open('kept', 'w').write('yes')" });
   assert.equal(await text('execute_code', { code: "print(open('kept').read())" }), 'yes\n');
+  refused(await tools.initialize_sandbox({ image: 'a b' }), /'a b' is not the name of an image/);
+  assert.equal(await text('execute_code', { code: "print(open('kept').read())" }), 'yes\n');
   await text('initialize_sandbox', {});
   assert.match(await text('execute_code', { code: "print(open('kept').read())" }), /FileNotFoundError/);
 });

@@ -188,9 +188,19 @@ test('code-sandbox: messages are in the language that the client names', async (
     const session = await connectV1(t, {
       program: BELLJAR,
       args: ['serve', '--profile', 'code-sandbox'],
-      env: { BELLJAR_STATE_DIR: stateDir(t), ...locale },
+      env: { BELLJAR_STATE_DIR: stateDir(t), BELLJAR_ALLOW_PATH: dir, ...locale },
     });
-    assert.equal((await partsOf(session).json.sandbox_stop({ container_id: 'none' })).error, expected);
+    const { json } = partsOf(session);
+    assert.equal((await json.sandbox_stop({ container_id: 'none' })).error, expected);
+    const { container_id, workspace_id, workspace_path: to } = await json.sandbox_initialize();
+    const { message } = await json.copy_project({ container_id, workspace_id, local_src_dir: 'project' });
+    const from = join(dir, 'project');
+    assert.equal(
+      message,
+      expected === chinese
+        ? `已将 '${from}' 复制到 '${to}/project'：2 项，14 字节`
+        : `copied '${from}' to '${to}/project': 2 entries, 14 bytes`,
+    );
     await session.close();
   }
 });

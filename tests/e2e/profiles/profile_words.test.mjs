@@ -31,6 +31,8 @@ const calls = {
     ['execute_code', { executor_id: 'none', code: '1' }],
     ['execute_code', { code: '1', language: 'klingon' }],
     ['execute_code', { code: '1', language: 'swift' }],
+    ['execute_code', { code: 'only_here = 1' }],
+    ['execute_code', { code: 'print(only_here)' }],
     ['execute_code', { code: '%bg x' }],
     ['execute_code', { code: '%edit x' }],
     ['execute_code', { code: '%%javascript\n1' }],
@@ -45,6 +47,8 @@ const calls = {
   'sandbox-interpreter': [
     ['execute_code', { code: '1', language: 'klingon' }],
     ['execute_code', { code: '1', language: 'swift' }],
+    ['execute_code', { code: 'only_here = 1' }],
+    ['execute_code', { code: 'print(only_here)' }],
     ['execute_code', { code: '%bg x' }],
     ['execute_code', {}],
     ['stop_sandbox', {}],
@@ -95,7 +99,7 @@ const namesOf = ({ tools }) => [
 let known; // names of the default set
 before(async (t) => {
   const session = await open({ after: () => {} }, { NETWORK_MAX: 'allow' });
-  known = [...new Set([...namesOf(await session.client.listTools()), 'background: true', 'request_network'])];
+  known = [...new Set([...namesOf(await session.client.listTools()), 'background: true', 'request_network', 'the same `session'])];
   await session.close();
   assert.ok(known.includes('run_command') && known.includes('timeout_s') && known.includes('update_sandbox'), known.join());
 });
@@ -132,5 +136,24 @@ for (const name of Object.keys(places))
       await tools[tool]({ ...ids, ...args });
       check(`${tool} ${JSON.stringify(args)}`, results.slice(-1));
     }
+    await session.close();
+  });
+
+/** What a profile says about packages to a program that finds no network. */
+const packages = {
+  'code-executor': /packages cannot be installed in it either, so use what it has, or ask the operator of the server for --network/,
+  'sandbox-interpreter': /packages cannot be installed in it either, so use what it has, or ask the operator of the server for --network/,
+  'code-sandbox': /packages of a requirements\.txt in the workspace, and those that a script imports, are installed before a command runs Python/,
+  'execution-client': /packages cannot be installed in it either, so use what it has, or ask the operator of the server for --network/,
+  'python-executor': /install_package installs packages/,
+};
+for (const name of Object.keys(places))
+  test(`${name}: a program that finds no network is told why`, async (t) => {
+    const session = await open(t, { PROFILE: name });
+    const tools = toolsOf(async () => session);
+    const place = await places[name]({ tools, json: jsonOf(tools), text: textsOf(tools) });
+    const said = await place.run(`python3 -c "import urllib.request as u; u.urlopen('http://one.example/')"`);
+    assert.match(said, new RegExp(`\\[belljar: a sandbox has no network: ${packages[name].source}\\]`));
+    assert.doesNotMatch(await place.run('echo "Name or service not known"'), /belljar/);
     await session.close();
   });

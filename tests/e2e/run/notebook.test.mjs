@@ -18,7 +18,8 @@ test('fresh code answers the value of its last expression', async () => {
 test('a name that an earlier fresh run has set hints at sessions', async () => {
   await run_code({ code: 'only_here = 1' });
   const result = await run_code({ code: 'print(only_here)' });
-  assert.match(textOf(result), /NameError: name 'only_here' is not defined\n(.*\n)?note: an earlier run set 'only_here'.*`session`/);
+  const said = result.content.map(({ text }) => text).join('');
+  assert.match(said, /NameError: name 'only_here' is not defined\n(.*\n)?note: an earlier run set 'only_here', but each run starts anew\n[^]*\[belljar: runs that are given the same `session` keep their variables\]/);
   assert.doesNotMatch(textOf(await run_code({ code: 'print(never_set)' })), /session/);
 });
 

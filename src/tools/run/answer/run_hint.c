@@ -38,6 +38,8 @@ static const struct hint {
 	  "--calls debug",
 	  { "PTRACE_TRACEME", "PTRACE_SEIZE", "PTRACE_ATTACH", "ptrace: Operation not permitted",
 	    "LeakSanitizer has encountered a fatal error" } },
+	{ "runs that are given the same `session` keep their variables",
+	  { "note: an earlier run set '" } },
 };
 
 static bool has_message(const struct hint *hint, struct view text)
@@ -65,6 +67,12 @@ static bool is_silent_failure(const struct process_state *state, const struct ru
 	return false;
 }
 
+bool run_hint_is_network(struct view out, struct view errors, bool has_failed)
+{
+	return has_message(&hints[HINT_NETWORK], errors) ||
+	       (has_failed && has_message(&hints[HINT_NETWORK], out));
+}
+
 static const char *find_hint(const struct run_result *result, const struct run_fit *fit)
 {
 	const struct process_state *state = result->state;
@@ -75,7 +83,7 @@ static const char *find_hint(const struct run_result *result, const struct run_f
 	/* For "!pip install" in a cell, and for a command whose failure a script passes over, only
 	 * stderr counts, and only messages about the network. */
 	if (state->end.code == 0 && state->end.signal == 0 && state->error_name == NULL)
-		return has_message(&hints[HINT_NETWORK], buf_view(&fit->errors))
+		return run_hint_is_network((struct view){ 0 }, buf_view(&fit->errors), false)
 		               ? hints[HINT_NETWORK].text
 		               : NULL;
 	for (size_t i = 0; i < ARRAY_LEN(hints); i++)
