@@ -2,6 +2,7 @@
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -409,6 +410,8 @@ void sandbox_touch(struct sandbox *sandbox)
 void sandbox_hold(struct sandbox *sandbox)
 {
 	sandbox->holds++;
+	if (sandbox->uses != 0 && sandbox->uses < UINT_MAX)
+		sandbox->uses++;
 }
 
 void sandbox_release(struct sandbox *sandbox)
