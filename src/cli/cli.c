@@ -124,7 +124,7 @@ static enum verb_result load_and_run(const struct command *command, const struct
                                      char *const *environment, int *status, struct error *err)
 {
 	struct options options = { 0 };
-	struct verb_call call = { &options, args->operands, status };
+	struct verb_call call = { &options, args->operands, args->separator, status };
 	enum verb_result result;
 
 	/* Verbs without options, help above all, must work with a broken environment or file. */

@@ -17,6 +17,7 @@ enum verb_result { VERB_DONE = 0, VERB_FAILED = 1, VERB_MISUSED = 2 };
 struct verb_call {
 	const struct options *options; /* loaded for this verb */
 	const char *const *operands;   /* NULL-terminated; their number is checked */
+	bool separator;                /* "--" was among the arguments */
 	int *status; /* set by a verb that is VERB_DONE with a status other than 0 */
 };
 

@@ -72,6 +72,7 @@ enum engine_end {
 	ENGINE_END_AGENT_DIED,    /* the agent exited or was killed from outside */
 	ENGINE_END_OUT_OF_MEMORY, /* the kernel killed the agent at the memory limit */
 	ENGINE_END_DISK_LIMIT,    /* the sandbox wrote more than its disk limit */
+	ENGINE_END_INODE_LIMIT,   /* the sandbox made more files than its limit */
 	ENGINE_END_LOCK_LIMIT,    /* the sandbox held more than SPEC_LOCKS_MAX record locks */
 	ENGINE_END_ENGINE_LOST,   /* the engine itself failed */
 };

@@ -2,6 +2,7 @@
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,20 @@ const struct spec_limits *sandbox_ceilings(const struct sandbox *sandbox)
 	return &sandbox->manager->config.limits_max;
 }
 
+/* True for the temporary sandbox of a command such as `belljar exec`: it is deleted when the
+ * command exits, which is right after the sandbox ended. */
+static bool loses_files(const struct sandbox *sandbox)
+{
+	return sandbox->row.temporary && sandbox_reader(sandbox) == SANDBOX_FOR_PERSON;
+}
+
+/* What a sandbox that ended at a limit has lost. */
+static const char *describe_loss(const struct sandbox *sandbox)
+{
+	return loses_files(sandbox) ? "its files are removed, because it is temporary"
+	                            : "processes and sessions are lost, files are kept";
+}
+
 /* Names the limit and its value where a limit ended the sandbox. For a dead agent the channel's
  * reason, set before, may say more than the engine's (a broken protocol, say), so it is kept. */
 static void explain_end(struct sandbox *sandbox, enum engine_end end, const char *why)
@@ -81,28 +96,30 @@ static void explain_end(struct sandbox *sandbox, enum engine_end end, const char
 	switch (end) {
 	case ENGINE_END_OUT_OF_MEMORY:
 		(void)snprintf(sandbox->reason, sizeof sandbox->reason,
-		               "memory: it used more than %llu MiB; processes and sessions are "
-		               "lost, files are kept: use less, %s",
-		               (unsigned long long)(limits->memory >> 20),
+		               "memory: it used more than %llu MiB; %s: use less, %s",
+		               (unsigned long long)(limits->memory >> 20), describe_loss(sandbox),
 		               sandbox_more_of(sandbox, "memory_mb", limits->memory, max->memory,
 		                               SPEC_MIB(1), more));
 		return;
 	case ENGINE_END_DISK_LIMIT:
 		(void)snprintf(sandbox->reason, sizeof sandbox->reason,
-		               "disk: it wrote more than %llu MiB or %llu files; processes and "
-		               "sessions are lost, files are kept: delete some, "
-		               "%s",
-		               (unsigned long long)(limits->disk >> 20),
-		               (unsigned long long)limits->inodes,
+		               "disk: it wrote more than %llu MiB; %s: %s, %s",
+		               (unsigned long long)(limits->disk >> 20), describe_loss(sandbox),
+		               loses_files(sandbox) ? "write less" : "delete some",
 		               sandbox_more_of(sandbox, "disk_mb", limits->disk, max->disk,
 		                               SPEC_MIB(1), more));
 		return;
+	case ENGINE_END_INODE_LIMIT:
+		(void)snprintf(sandbox->reason, sizeof sandbox->reason,
+		               "inodes: it made more than %llu files; %s: %s",
+		               (unsigned long long)limits->inodes, describe_loss(sandbox),
+		               loses_files(sandbox) ? "make fewer" : "delete some");
+		return;
 	case ENGINE_END_LOCK_LIMIT:
 		(void)snprintf(sandbox->reason, sizeof sandbox->reason,
-		               "locks: it held more than %d record locks (fcntl); processes and "
-		               "sessions are lost, files are kept: lock larger ranges or whole "
-		               "files; this limit cannot be raised",
-		               SPEC_LOCKS_MAX);
+		               "locks: it held more than %d record locks (fcntl); %s: lock larger "
+		               "ranges or whole files; this limit cannot be raised",
+		               SPEC_LOCKS_MAX, describe_loss(sandbox));
 		return;
 	case ENGINE_END_KILLED:
 		return;
@@ -123,7 +140,7 @@ static void on_ended(void *ctx, enum engine_end end, const char *why)
 
 	explain_end(sandbox, end, why);
 	sandbox->met_limit = end == ENGINE_END_OUT_OF_MEMORY || end == ENGINE_END_DISK_LIMIT ||
-	                     end == ENGINE_END_LOCK_LIMIT;
+	                     end == ENGINE_END_INODE_LIMIT || end == ENGINE_END_LOCK_LIMIT;
 	(void)error_set(&err, sandbox->met_limit ? ERR_LIMIT : ERR_SYSTEM, "the sandbox ended: %s",
 	                sandbox->reason[0] != '\0' ? sandbox->reason : why);
 	if (sandbox->row.state == SANDBOX_CREATING || sandbox == sandbox->manager->prepared)
@@ -393,6 +410,8 @@ void sandbox_touch(struct sandbox *sandbox)
 void sandbox_hold(struct sandbox *sandbox)
 {
 	sandbox->holds++;
+	if (sandbox->uses != 0 && sandbox->uses < UINT_MAX)
+		sandbox->uses++;
 }
 
 void sandbox_release(struct sandbox *sandbox)

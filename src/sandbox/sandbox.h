@@ -106,6 +106,9 @@ void sandbox_release(struct sandbox *sandbox);
 /* Fails with ERR_LIMIT, naming the quota, if the owner may not start another process. */
 MUST_CHECK int sandbox_admit_process(struct sandbox *sandbox, struct error *err);
 
+/* True for a new sandbox that only one caller has held so far: no file has been written to it yet,
+ * other than by an image. */
+bool sandbox_is_untouched(const struct sandbox *sandbox);
 /* When the sandbox became ready last, of clock_now_ms(): another value after each sleep and each
  * reset. */
 uint64_t sandbox_awake_ms(const struct sandbox *sandbox);

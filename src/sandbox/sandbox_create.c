@@ -135,6 +135,7 @@ static int take_prepared(struct manager *manager, struct sandbox_row *row, struc
 	sandbox->saved_used_s = row->used_s;
 	sandbox->active_ms = clock_now_ms();
 	sandbox_start_gate(sandbox); /* refusals depend on the row (sandbox_reader) */
+	sandbox->uses = 1;
 	*ret = sandbox;
 	return 0;
 }
@@ -210,6 +211,7 @@ int sandbox_create(struct manager *manager, const struct sandbox_options *option
 		sandbox_unload(sandbox);
 		return -1;
 	}
+	sandbox->uses = 1;
 	*ret = sandbox;
 	return 0;
 }

@@ -54,6 +54,11 @@ struct processes *sandbox_processes(struct sandbox *sandbox)
 	return sandbox->processes;
 }
 
+bool sandbox_is_untouched(const struct sandbox *sandbox)
+{
+	return sandbox->uses == 2;
+}
+
 bool sandbox_is_resetting(const struct sandbox *sandbox)
 {
 	return sandbox->reset_pending || sandbox->row.spec.fresh;

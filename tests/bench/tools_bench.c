@@ -300,12 +300,15 @@ static void time_start(void)
 
 /* The first run_code of a new server without a default sandbox, so that one is created, beside bare
  * Python. A model takes at least a second from the client's first message to its first call;
- * `pause_ms` stands for that. */
-static void time_first_run(char *const argv[], const char *name, unsigned pause_ms, double budget)
-{
-	double ours[11], theirs[11];
+ * `pause_ms` stands for that. On a busy machine the minima say more than the medians. */
+enum { FIRST_RUNS_MAX = 41 };
 
-	for (size_t i = 0; i < 11; i++) {
+static void time_first_run(char *const argv[], const char *name, unsigned pause_ms, size_t rounds,
+                           double budget)
+{
+	double ours[FIRST_RUNS_MAX], theirs[FIRST_RUNS_MAX];
+
+	for (size_t i = 0; i < rounds; i++) {
 		struct server server = start_server();
 		double from;
 
@@ -321,7 +324,9 @@ static void time_first_run(char *const argv[], const char *name, unsigned pause_
 		stop_server(&server);
 		theirs[i] = time_bare(argv);
 	}
-	print_ratio(name, median(ours, 11), "python3 -c, bare", median(theirs, 11), budget);
+	print_ratio(name, median(ours, rounds), "python3 -c, bare", median(theirs, rounds), budget);
+	(void)printf("  %-34s %8.2f ms  %-28s %8.2f ms  ratio %.2f\n", "  fastest of these",
+	             ours[0] / 1000, "", theirs[0] / 1000, ours[0] / theirs[0]);
 }
 
 static double proportional_mib(pid_t pid)
@@ -372,8 +377,8 @@ int main(void)
 	check_budget("memory of the server in MiB", proportional_mib(server.pid), 20);
 	stop_server(&server);
 	time_start();
-	time_first_run(python, "first run_code, 1 s after the start", 1000, 1.5);
-	time_first_run(python, "first run_code, at once", 0, 1.5);
+	time_first_run(python, "first run_code, 1 s after the start", 1000, 11, 1.5);
+	time_first_run(python, "first run_code, at once", 0, FIRST_RUNS_MAX, 1.5);
 	time_parallel_clients(calls / 4);
 	if (missed != 0)
 		(void)printf("%u budgets missed\n", missed);

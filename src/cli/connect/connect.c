@@ -1,4 +1,5 @@
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "cli/support/out.h"
 #include "cli/verb.h"
 #include "server/options/options.h"
+#include "json/json.h"
 
 enum { EDIT_MAX = 17 * 1024 * 1024 }; /* bytes of the client's file with the entry in it */
 enum { TRIES_MAX = 5 };               /* when the client writes its file at the same time */
@@ -94,84 +96,15 @@ static enum verb_result print_instructions(const struct entry *entry, const char
 		if (is_usual)
 			out("'belljar connect %s --write%s%s' edits the file for you.\n",
 			    entry->client->name, entry->url != NULL ? " --http ..." : "",
-			    entry->options[0] != NULL ? " -- ..." : "");
+			    entry->options != NULL ? " -- ..." : "");
 	}
 	print_token_hint(entry);
 	out("Then: %s\n", entry->client->next);
 	return VERB_DONE;
 }
 
-/* Returns 1 when the entry is in the file, 0 when another program changed the file meanwhile, -1 on
- * failure. The caller frees *ret_backup. */
-static int try_write(const struct entry *entry, const char *path, enum edit_result *ret,
-                     char **ret_backup, struct error *err)
-{
-	struct client_file file;
-	AUTO_BUF struct buf text;
-	int r = 1;
-
-	buf_init(&text, EDIT_MAX);
-	if (client_file_open(&file, path, err) < 0)
-		return -1;
-	*ret = edit_json(buf_view(&file.text), entry, &text, err);
-	if (*ret == EDIT_FAILED)
-		r = error_wrap(err, "'%s' was not changed", path);
-	else if (*ret != EDIT_NOTHING)
-		r = client_file_replace(&file, buf_view(&text), ret_backup, err);
-	client_file_close(&file);
-	return r;
-}
-
-static int write_entry(const struct entry *entry, const char *path, struct error *err)
-{
-	AUTO_FREE char *backup = NULL;
-	enum edit_result result = EDIT_NOTHING;
-	int r = 0;
-
-	for (int i = 0; i < TRIES_MAX && r == 0; i++)
-		r = try_write(entry, path, &result, &backup, err);
-	if (r == 0)
-		return error_set(err, ERR_LIMIT,
-		                 "'%s' was not changed: another program keeps writing it; quit "
-		                 "that and try again",
-		                 path);
-	if (r < 0)
-		return -1;
-	if (result == EDIT_NOTHING) {
-		out("%s has this entry already; nothing was changed.\n", path);
-		return 0;
-	}
-	out("%s '%s' in %s.\n", result == EDIT_ADDED ? "Added" : "Replaced", entry->name, path);
-	if (backup != NULL)
-		out("The file as it was: %s\n", backup);
-	print_token_hint(entry);
-	out("Then: %s\n", entry->client->next);
-	return 0;
-}
-
-static enum verb_result write_or_explain(const struct entry *entry, const char *path,
-                                         struct error *err)
-{
-	if (entry->client->servers_key == NULL) {
-		AUTO_FREE char *command = entry_command(entry);
-
-		(void)error_set(err, ERR_UNSUPPORTED,
-		                "connect: belljar does not edit %s's file; run: %s",
-		                entry->client->title, command);
-		return VERB_FAILED;
-	}
-	if (path == NULL) {
-		(void)error_set(err, ERR_NOT_FOUND, "HOME is not set; name the file with --file");
-		return VERB_FAILED;
-	}
-	if (write_entry(entry, path, err) == 0)
-		return VERB_DONE;
-	print_snippet(entry, path);
-	return VERB_FAILED;
-}
-
-/* Checks the arguments after CLIENT as belljar serve does: a client would only report that the
- * server does not start. */
+/* Checks options for an entry as belljar serve does: a client would only report that the server
+ * does not start. */
 static int check_serve_options(const char *const *operands, struct error *err)
 {
 	static char *const no_environment[] = { NULL };
@@ -197,6 +130,137 @@ static int check_serve_options(const char *const *operands, struct error *err)
 	option_args_done(&args);
 	options_done(&options);
 	return r;
+}
+
+/* The texts of the list, borrowed from it, and NULL. The caller frees the array. */
+static const char **borrow_texts(const json_t *list)
+{
+	size_t count = json_array_size(list);
+	const char **texts = mem_array(count + 1, sizeof *texts);
+
+	for (size_t i = 0; i < count; i++)
+		texts[i] = json_string_value(json_array_get(list, i));
+	return texts;
+}
+
+/* Checks the options that an existing entry keeps, if any: the entry may have been written by
+ * another version of belljar, or by hand. */
+static int check_kept_options(const json_t *kept, struct error *err)
+{
+	AUTO_FREE const char **list = borrow_texts(kept);
+
+	if (kept == NULL || check_serve_options(list, err) == 0)
+		return 0;
+	return error_wrap(err, "the entry keeps its options unless others follow --, or -- stands "
+	                       "alone");
+}
+
+/* The outcome of a write. The caller frees both. */
+struct written {
+	enum edit_result result;
+	char *backup; /* the path of the backup; NULL: there is none */
+	json_t *kept; /* the options that the entry had already; NULL: none */
+};
+
+static void written_done(struct written *written)
+{
+	free(written->backup);
+	json_decref(written->kept);
+	*written = (struct written){ 0 };
+}
+
+/* Returns 1 when the entry is in the file, 0 when another program changed the file meanwhile, -1 on
+ * failure. */
+static int try_write(const struct entry *entry, const char *path, struct written *ret,
+                     struct error *err)
+{
+	struct client_file file;
+	AUTO_BUF struct buf text;
+	int r = 1;
+
+	buf_init(&text, EDIT_MAX);
+	if (client_file_open(&file, path, err) < 0)
+		return -1;
+	ret->result = edit_json(buf_view(&file.text), entry, &text, &ret->kept, err);
+	if (ret->result == EDIT_FAILED || check_kept_options(ret->kept, err) < 0)
+		r = error_wrap(err, "'%s' was not changed", path);
+	else if (ret->result != EDIT_NOTHING)
+		r = client_file_replace(&file, buf_view(&text), &ret->backup, err);
+	client_file_close(&file);
+	return r;
+}
+
+/* Names the options that an existing entry kept. They come from a file that others may have
+ * written, such as a project's, so control characters are escaped. */
+static void print_kept_options(struct entry entry, const json_t *kept)
+{
+	AUTO_FREE const char **list = borrow_texts(kept);
+	AUTO_FREE char *text = NULL;
+	char shown[1024];
+
+	entry.options = list;
+	text = entry_options(&entry);
+	out("Its options were kept:%s\nOptions after -- replace them; -- alone removes them.\n",
+	    utf8_escape(view_of(text), shown, sizeof shown));
+}
+
+static void report_written(const struct entry *entry, const char *path,
+                           const struct written *written)
+{
+	if (written->result == EDIT_NOTHING)
+		out("%s has this entry already; nothing was changed.\n", path);
+	else
+		out("%s '%s' in %s.\n", written->result == EDIT_ADDED ? "Added" : "Replaced",
+		    entry->name, path);
+	if (written->kept != NULL)
+		print_kept_options(*entry, written->kept);
+	if (written->result == EDIT_NOTHING)
+		return;
+	if (written->backup != NULL)
+		out("The file as it was: %s\n", written->backup);
+	print_token_hint(entry);
+	out("Then: %s\n", entry->client->next);
+}
+
+static int write_entry(const struct entry *entry, const char *path, struct error *err)
+{
+	struct written written = { 0 };
+	int r = 0;
+
+	for (int i = 0; i < TRIES_MAX && r == 0; i++) {
+		written_done(&written);
+		r = try_write(entry, path, &written, err);
+	}
+	if (r == 0)
+		r = error_set(err, ERR_LIMIT,
+		              "'%s' was not changed: another program keeps writing it; quit that "
+		              "and try again",
+		              path);
+	else if (r > 0)
+		report_written(entry, path, &written);
+	written_done(&written);
+	return r < 0 ? -1 : 0;
+}
+
+static enum verb_result write_or_explain(const struct entry *entry, const char *path,
+                                         struct error *err)
+{
+	if (entry->client->servers_key == NULL) {
+		AUTO_FREE char *command = entry_command(entry);
+
+		(void)error_set(err, ERR_UNSUPPORTED,
+		                "connect: belljar does not edit %s's file; run: %s",
+		                entry->client->title, command);
+		return VERB_FAILED;
+	}
+	if (path == NULL) {
+		(void)error_set(err, ERR_NOT_FOUND, "HOME is not set; name the file with --file");
+		return VERB_FAILED;
+	}
+	if (write_entry(entry, path, err) == 0)
+		return VERB_DONE;
+	print_snippet(entry, path);
+	return VERB_FAILED;
 }
 
 /* Checks --http and --token-env for this client. */
@@ -250,7 +314,7 @@ static enum verb_result run_connect(const struct verb_call *call, struct error *
 	entry = (struct entry){ client_find(call->operands[0]),
 		                options->name,
 		                program,
-		                call->operands + 1,
+		                call->separator ? call->operands + 1 : NULL,
 		                options->url,
 		                options->token_env };
 	usual = client_path(entry.client);
@@ -266,6 +330,7 @@ static const struct verb_example examples[] = {
 	{ "belljar connect cursor --write", "Add it to Cursor's file; a backup is kept." },
 	{ "belljar connect cursor --write -- --allow-path ~/data --memory 4G",
 	  "The client starts belljar with these options." },
+	{ "belljar connect cursor --write --", "Remove the options from the entry again." },
 	{ "belljar connect vscode --write --file .vscode/mcp.json",
 	  "Add it to a project's file instead." },
 	{ "belljar connect cursor --http https://box.example/mcp --token-env BJ_TOKEN",
@@ -288,9 +353,10 @@ const struct verb verb_connect = {
 	        "A file that cannot be edited safely is not changed, and the error says why. "
 	        "Codex's file is never edited: `codex mcp add` does it.\n\n"
 	        "Arguments after -- are options of 'belljar serve' for the entry; they are "
-	        "checked, and replace those of an existing entry. With --http the client starts "
-	        "no server, but connects to one that runs already; with --token-env it takes the "
-	        "token from that environment variable each time.\n\n"
+	        "checked, and replace those of an existing entry. Without --, an existing entry "
+	        "keeps its options; with -- and nothing after it, it has none. With --http the "
+	        "client starts no server, but connects to one that runs already; with --token-env "
+	        "it takes the token from that environment variable each time.\n\n"
 	        "Without a CLIENT, the known clients and their files are listed.",
 	.examples = examples,
 	.options = FOR_CONNECT,

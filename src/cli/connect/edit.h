@@ -4,6 +4,7 @@
  * text that cannot be edited safely is refused with the reason. */
 #pragma once
 #include "base/view.h"
+#include "json/json.h"
 
 struct buf;
 struct entry;
@@ -12,6 +13,7 @@ struct error;
 enum edit_result { EDIT_FAILED = -1, EDIT_ADDED, EDIT_REPLACED, EDIT_NOTHING };
 
 /* Appends the new text to *ret; appends nothing with EDIT_NOTHING, when the entry is there already.
- * A blank text counts as an empty file. */
+ * A blank text counts as an empty file. *ret_kept becomes the list of options of `belljar serve`
+ * that an existing entry keeps because the new one names none, or NULL; the caller releases it. */
 enum edit_result edit_json(struct view text, const struct entry *entry, struct buf *ret,
-                           struct error *err);
+                           json_t **ret_kept, struct error *err);

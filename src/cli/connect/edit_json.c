@@ -237,6 +237,25 @@ static bool is_same_way(const json_t *old, const struct entry *entry)
 	return true;
 }
 
+/* The options of the entry as a new list, if it starts `belljar serve` with some; NULL if not. */
+static json_t *find_options(const json_t *old)
+{
+	const json_t *args = json_member(old, "args", JSON_ARRAY);
+	const char *verb = json_as_text(json_array_get(args, 0));
+	AUTO_JSON json_t *options = json_list();
+
+	if (json_array_size(args) < 2 || verb == NULL || strcmp(verb, "serve") != 0)
+		return NULL;
+	for (size_t i = 1; i < json_array_size(args); i++) {
+		json_t *option = json_array_get(args, i);
+
+		if (json_as_text(option) == NULL)
+			return NULL;
+		json_push(options, json_incref(option));
+	}
+	return TAKE_PTR(options);
+}
+
 /* True if the entry has all wanted members; members the user added, such as "env", do not
  * matter. */
 static bool has_members(const json_t *old, json_t *wanted)
@@ -310,11 +329,13 @@ static int merge_members(struct view text, const json_t *old, json_t *wanted, st
 }
 
 static enum edit_result edit_checked(struct view text, const json_t *parsed,
-                                     const struct entry *entry, struct buf *ret, struct error *err)
+                                     const struct entry *entry, struct buf *ret, json_t **ret_kept,
+                                     struct error *err)
 {
 	const json_t *servers = json_object_get(parsed, entry->client->servers_key);
 	const json_t *old = json_object_get(servers, entry->name);
 	AUTO_JSON json_t *wanted = entry_json(entry);
+	AUTO_JSON json_t *kept = NULL;
 	struct step step = { entry->client->servers_key, entry->name, NULL, wanted };
 	int r;
 
@@ -323,6 +344,11 @@ static enum edit_result edit_checked(struct view text, const json_t *parsed,
 	} else {
 		if (json_has(old, "type")) /* an old "sse" would be wrong now */
 			json_set_text(wanted, "type", entry->url != NULL ? "http" : "stdio");
+		if (entry->url == NULL && entry->options == NULL)
+			kept = find_options(old);
+		if (kept != NULL)
+			json_set(wanted, "args", json_incref(json_object_get(old, "args")));
+		*ret_kept = TAKE_PTR(kept);
 		if (has_members(old, wanted))
 			return EDIT_NOTHING;
 		r = merge_members(text, old, wanted, step, ret, err);
@@ -369,12 +395,13 @@ static int add_braces(struct buf *whole, struct buf *plain, struct error *err)
 }
 
 enum edit_result edit_json(struct view text, const struct entry *entry, struct buf *ret,
-                           struct error *err)
+                           json_t **ret_kept, struct error *err)
 {
 	AUTO_JSON json_t *parsed = NULL;
 	AUTO_BUF struct buf whole;
 	AUTO_BUF struct buf plain;
 
+	*ret_kept = NULL;
 	buf_init(&whole, ret->max);
 	buf_init(&plain, ret->max);
 	if (buf_add(&whole, text, err) < 0)
@@ -386,5 +413,5 @@ enum edit_result edit_json(struct view text, const struct entry *entry, struct b
 	if (add_braces(&whole, &plain, err) < 0 ||
 	    check_text(buf_view(&plain), entry->client->servers_key, &parsed, err) < 0)
 		return EDIT_FAILED;
-	return edit_checked(buf_view(&whole), parsed, entry, ret, err);
+	return edit_checked(buf_view(&whole), parsed, entry, ret, ret_kept, err);
 }

@@ -215,6 +215,15 @@ static size_t add_word(struct buf *buf, const char *at, const struct entry *entr
 	return 1;
 }
 
+char *entry_options(const struct entry *entry)
+{
+	struct buf buf;
+
+	buf_init(&buf, TEXT_MAX);
+	add_options(&buf, entry);
+	return take_text(&buf);
+}
+
 char *entry_command(const struct entry *entry)
 {
 	const char *command = entry->url != NULL ? entry->client->url_command

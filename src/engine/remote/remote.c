@@ -123,6 +123,7 @@ static void report_end(struct engine_box *box, enum engine_end end, const struct
 		[ENGINE_END_AGENT_DIED] = "its agent exited",
 		[ENGINE_END_OUT_OF_MEMORY] = "it reached its memory limit",
 		[ENGINE_END_DISK_LIMIT] = "it wrote more than its disk limit",
+		[ENGINE_END_INODE_LIMIT] = "it made more files than its limit",
 		[ENGINE_END_LOCK_LIMIT] = "it held too many record locks",
 		[ENGINE_END_ENGINE_LOST] = "its engine failed",
 	};

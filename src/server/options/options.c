@@ -127,6 +127,7 @@ int options_parse_args(struct option_args *ret, unsigned verb, char *const *args
 			continue;
 		}
 		if (strcmp(args[i], "--") == 0) {
+			found.separator = true;
 			while (++i < count)
 				found.operands[found.operand_count++] = args[i];
 			break;

@@ -318,6 +318,7 @@ char option_separator(const struct option_spec *spec);
 struct option_args {
 	const char *flags[OPTION_COUNT]; /* the value's text ("true" for flags), or NULL */
 	bool help;                       /* --help or -h */
+	bool separator;                  /* "--" ended the flags */
 	size_t operand_count;
 	const char **operands; /* NULL-terminated */
 	struct arena texts;    /* lists that were given in parts */

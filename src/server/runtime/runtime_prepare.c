@@ -443,17 +443,17 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 		r = runtime_read_gpus(options, ret, err);
 	if (r == 0)
 		r = runtime_find_gpus_max(options, ret, err);
+	/* The spawner comes first: it takes the longest to start, and the first call waits for it.
+	 * The other processes close the descriptors that they inherit. */
+	if (r == 0)
+		r = (ret->engine == ENGINE_DOCKER ? runtime_start_broker
+		                                  : start_spawner)(options, ret, sources, err);
 	if (r == 0)
 		r = runtime_start_dialer(options, ret, err);
 	if (r == 0)
 		r = start_mirror(options, ret, err);
-	if (r == 0)
-		r = (ret->engine == ENGINE_DOCKER ? runtime_start_broker
-		                                  : start_spawner)(options, ret, sources, err);
 	if (r == 0 && options->verb == FOR_SERVE)
 		listen_for_guests(ret);
-	/* The dialer and the mirror confine themselves while the spawner is started, which takes
-	 * longer. */
 	if (r == 0)
 		r = dialer_wait(&ret->dialer, err);
 	if (r == 0)

@@ -192,6 +192,23 @@ static void on_deferred(struct project_install *install)
 	finish_step(install, &err);
 }
 
+/* Whether the workspace is known to have no files. With Docker an image may have some there. */
+static bool is_in_empty_workspace(const struct project_install *install)
+{
+	return strcmp(install->project->dir, SPEC_WORKSPACE) == 0 &&
+	       strcmp(install->work->context->engine, "native") == 0 &&
+	       sandbox_is_untouched(install->work->sandbox);
+}
+
+/* Whether the files of the project must be read. The first run in a new sandbox does not wait for
+ * the reply that there are none. */
+static bool needs_reading(const struct project_install *install)
+{
+	return install->options->file_count != 0 ||
+	       (!project_is_known(install->project, install->work->sandbox) &&
+	        !is_in_empty_workspace(install));
+}
+
 /* False: there is nothing to wait for in the directories from install->dir on. */
 static bool look_at_dir(struct project_install *install)
 {
@@ -212,7 +229,7 @@ static bool look_at_dir(struct project_install *install)
 			on_deferred(install);
 			return true;
 		}
-		if (!project_is_known(project, sandbox) || install->options->file_count != 0) {
+		if (needs_reading(install)) {
 			project_read_start(&install->read, sandbox, project, install->options,
 			                   on_read, install);
 			return true;

@@ -5,7 +5,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { BELLJAR, complaint, PATIENCE_MS, serverEnv } from '../lib/programs.mjs';
+import { BELLJAR, complaint, notOn, PATIENCE_MS, serverEnv } from '../lib/programs.mjs';
 
 const dir = mkdtempSync(join(tmpdir(), 'belljar-cli-'));
 chmodSync(dir, 0o755);
@@ -272,6 +272,22 @@ describe('client', () => {
   test('a note about a limit names the flag', () => {
     const { stderr } = verb('exec', ['--memory', '64M', 'sh', '-c', 'head -c 300M /dev/zero | tail -c 200M | wc -c; exit 1']);
     assert.match(stderr, /^belljar: memory: .*limit is 64 MiB: use less, or give a new sandbox --memory 128M$/m);
+  });
+
+  test('a sandbox that ends at its disk limit says which limit it was, and whether its files are kept', notOn('docker', 'volumes without quotas have no limit'), () => {
+    const write = 'for i in 1 2 3 4 5 6; do head -c 20M /dev/zero > f$i; done; sleep 5';
+    const make = 'i=0; while [ $i -lt 3000 ]; do : > f$i; i=$((i+1)); done; sleep 5';
+    const ended = (options, program, text) => {
+      const { stderr, status } = verb('exec', [...options, 'sh', '-c', program]);
+      if (/No space left|Disk quota exceeded/.test(stderr)) return; // a quota is better than the end
+      assert.match(stderr, text);
+      assert.equal(status, 137);
+    };
+    ended(['--disk', '50M'], write, /^belljar: the sandbox ended: disk: it wrote more than 50 MiB; its files are removed, because it is temporary: write less, or give a new sandbox --disk 100M$/m);
+    ended(['--disk', '50M', '--sandbox', 'filled'], write, /disk: it wrote more than 50 MiB; processes and sessions are lost, files are kept: delete some, or give a new sandbox --disk 100M$/m);
+    ended(['--inodes', '1000'], make, /^belljar: the sandbox ended: inodes: it made more than 1000 files; its files are removed, because it is temporary: make fewer$/m);
+    assert.match(verb('exec', ['--sandbox', 'filled', 'ls']).stdout, /^f1$/m);
+    assert.equal(verb('rm', ['filled']).status, 0);
   });
 
   test('client shell reads commands from a script, and its status tells whether one failed', () => {

@@ -56,6 +56,16 @@ static bool holds(struct view text, struct view old)
 	return true;
 }
 
+static enum edit_result edit_once(struct view text, const struct entry *entry, struct buf *ret,
+                                  struct error *err)
+{
+	json_t *kept;
+	enum edit_result result = edit_json(text, entry, ret, &kept, err);
+
+	json_decref(kept);
+	return result;
+}
+
 static void edit_twice(struct view text, const struct entry *entry)
 {
 	AUTO_BUF struct buf once;
@@ -65,7 +75,7 @@ static void edit_twice(struct view text, const struct entry *entry)
 
 	buf_init(&once, ROOM);
 	buf_init(&twice, ROOM);
-	result = edit_json(text, entry, &once, &err);
+	result = edit_once(text, entry, &once, &err);
 	switch (result) {
 	case EDIT_FAILED:
 		if (err.msg[0] == '\0')
@@ -85,7 +95,7 @@ static void edit_twice(struct view text, const struct entry *entry)
 		abort();
 	if (result == EDIT_ADDED && !holds(buf_view(&once), text))
 		abort();
-	if (edit_json(buf_view(&once), entry, &twice, &err) != EDIT_NOTHING)
+	if (edit_once(buf_view(&once), entry, &twice, &err) != EDIT_NOTHING)
 		abort();
 }
 

@@ -202,6 +202,28 @@ static void held_sandbox_stays_in_memory_when_deleted(void **state)
 	run_turns(w);
 }
 
+static void new_sandbox_is_untouched_until_it_is_held_again(void **state)
+{
+	struct world *w = *state;
+	struct sandbox_options options = { .owner = "me", .name = "a", .spec = spec_default() };
+	struct sandbox *sandbox;
+	struct error err;
+
+	CHECK_OK(sandbox_create(w->manager, &options, &sandbox, &err), err);
+	sandbox_hold(sandbox);
+	assert_true(sandbox_is_untouched(sandbox));
+	sandbox_release(sandbox);
+	sandbox_hold(sandbox);
+	assert_false(sandbox_is_untouched(sandbox));
+	sandbox_release(sandbox);
+
+	/* Another server may have used a sandbox that exists already. */
+	sandbox = add_sleeping_sandbox(w);
+	sandbox_hold(sandbox);
+	assert_false(sandbox_is_untouched(sandbox));
+	sandbox_release(sandbox);
+}
+
 /* --- quotas --- */
 
 static void owner_quota_limits_sandboxes_and_disk(void **state)
@@ -377,6 +399,7 @@ int main(void)
 		IN_WORLD(idle_sandbox_sleeps),
 		IN_WORLD(expired_sandbox_is_deleted),
 		IN_WORLD(held_sandbox_stays_in_memory_when_deleted),
+		IN_WORLD(new_sandbox_is_untouched_until_it_is_held_again),
 		IN_WORLD(owner_quota_limits_sandboxes_and_disk),
 		IN_WORLD(idlest_sandbox_sleeps_to_free_memory),
 		IN_WORLD(sandbox_created_with_more_gets_the_ceiling),

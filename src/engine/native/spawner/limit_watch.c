@@ -224,8 +224,10 @@ static void apply_disk_result(struct spawner_sandbox *sandbox, const struct jani
 		disk->limit.bytes = num_max(sandbox->limits.disk, result->usage.bytes);
 		disk->is_lowered = false;
 	}
-	if (result->usage.bytes > disk->limit.bytes || result->usage.inodes > disk->limit.inodes)
+	if (result->usage.bytes > disk->limit.bytes)
 		spawner_sandbox_kill(sandbox, ENGINE_END_DISK_LIMIT);
+	else if (result->usage.inodes > disk->limit.inodes)
+		spawner_sandbox_kill(sandbox, ENGINE_END_INODE_LIMIT);
 }
 
 static bool needs_disk_measuring(struct spawner_sandbox *sandbox, const struct disk_usage *free_now)

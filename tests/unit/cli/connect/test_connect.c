@@ -363,6 +363,56 @@ static void options_of_the_server_go_into_the_entry(void **state)
 	assert_int_equal(RUN("connect", "codex", "more")->status, 2);
 }
 
+#define WRITE_TO_F "connect", "cursor", "--write", "--file", "f"
+
+static void second_write_keeps_options_unless_others_are_given(void **state)
+{
+	const struct ran *ran;
+
+	assert_int_equal(RUN(WRITE_TO_F, "--", "--allow-path", "/a b")->status, 0);
+	CHECK_HAS(scratch_read("f"), "/a b");
+	ran = RUN(WRITE_TO_F);
+	assert_string_equal(ran->out, "f has this entry already; nothing was changed.\n"
+	                              "Its options were kept: --allow-path '/a b'\n"
+	                              "Options after -- replace them; -- alone removes them.\n");
+	assert_int_equal(ran->status, 0);
+
+	ran = RUN(WRITE_TO_F, "--", "--memory", "1G");
+	assert_null(strstr(ran->out, "kept"));
+	CHECK_HAS(scratch_read("f"), "--memory");
+	assert_null(strstr(scratch_read("f"), "/a b"));
+
+	assert_null(strstr(RUN(WRITE_TO_F, "--")->out, "kept"));
+	assert_null(strstr(scratch_read("f"), "--memory"));
+
+	/* Another path of the program: the entry is changed, and keeps its options all the same. */
+	scratch_write("f", "{\"mcpServers\": {\"belljar\": {\"command\": \"/old\", \"args\": "
+	                   "[\"serve\", \"--memory\", \"1G\"]}}}");
+	CHECK_HAS(RUN(WRITE_TO_F)->out,
+	          "Replaced 'belljar' in f.\nIts options were kept: --memory 1G\n");
+	CHECK_HAS(scratch_read("f"), "[\"serve\", \"--memory\", \"1G\"]");
+	CHECK_HAS(scratch_read("f"), own_path());
+}
+
+static void kept_options_that_serve_refuses_are_named(void **state)
+{
+	static const char old[] =
+	        "{\"mcpServers\": {\"belljar\": {\"command\": \"/old\", \"args\": "
+	        "[\"serve\", \"--no-such\"]}}}";
+	const struct ran *ran;
+
+	scratch_write("f", old);
+	ran = RUN(WRITE_TO_F);
+	assert_int_equal(ran->status, 1);
+	CHECK_HAS(ran->err,
+	          "belljar: 'f' was not changed: the entry keeps its options unless others "
+	          "follow --, or -- stands alone: connect: options of 'belljar serve': ");
+	CHECK_HAS(ran->err, "--no-such");
+	assert_string_equal(scratch_read("f"), old);
+	assert_int_equal(RUN(WRITE_TO_F, "--")->status, 0);
+	assert_null(strstr(scratch_read("f"), "--no-such"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,6 +425,8 @@ int main(void)
 		IN_SCRATCH(url_that_cannot_be_used_is_refused),
 		IN_SCRATCH(url_replaces_a_command_and_keeps_settings_of_a_url),
 		IN_SCRATCH(options_of_the_server_go_into_the_entry),
+		IN_SCRATCH(second_write_keeps_options_unless_others_are_given),
+		IN_SCRATCH(kept_options_that_serve_refuses_are_named),
 		IN_SCRATCH(connect_writes_a_file_once),
 		IN_SCRATCH(connect_replaces_an_entry_for_a_url),
 		IN_SCRATCH(connect_refuses_a_file_it_cannot_edit),

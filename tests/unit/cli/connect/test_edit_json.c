@@ -13,8 +13,13 @@ static enum edit_result edit(const char *client, const char *program, const char
 {
 	struct entry entry = { client_find(client), "belljar", program, NULL, NULL, NULL };
 
+	json_t *kept;
+	enum edit_result result;
+
 	buf_init(ret, ROOM);
-	return edit_json(view_of(text), &entry, ret, &err);
+	result = edit_json(view_of(text), &entry, ret, &kept, &err);
+	json_decref(kept);
+	return result;
 }
 
 static void edit_json_adds_an_entry_in_the_style_of_the_file(void **state)
@@ -170,6 +175,20 @@ static void edit_json_keeps_members_the_user_added(void **state)
 		  "\"args\":[\"serve\"]}}}",
 		  "{\"mcpServers\":{\"belljar\":{\"type\":\"stdio\",\"command\":\"/b\","
 		  "\"args\":[\"serve\"]}}}" },
+		/* options of `belljar serve`, in the form they have */
+		{ "cursor",
+		  "{\"mcpServers\":{\"belljar\":{\"command\":\"old\",\"args\":[\"serve\", "
+		  "\"--memory\",\"1G\" /* m */]}}}",
+		  "{\"mcpServers\":{\"belljar\":{\"command\":\"/b\",\"args\":[\"serve\", "
+		  "\"--memory\",\"1G\" /* m */]}}}" },
+		/* arguments of another program, and arguments that are no texts */
+		{ "cursor",
+		  "{\"mcpServers\":{\"belljar\":{\"command\":\"docker\",\"args\":[\"run\","
+		  "\"serve\"]}}}",
+		  "{\"mcpServers\":{\"belljar\":{\"command\":\"/b\",\"args\":[\"serve\"]}}}" },
+		{ "cursor",
+		  "{\"mcpServers\":{\"belljar\":{\"command\":\"/b\",\"args\":[\"serve\",5]}}}",
+		  "{\"mcpServers\":{\"belljar\":{\"command\":\"/b\",\"args\":[\"serve\"]}}}" },
 		/* Zed's older form of the same */
 		{ "zed",
 		  "{\"context_servers\":{\"belljar\":{\"command\":{\"path\":\"p\"},"

@@ -175,12 +175,32 @@ static void lower_disk_limit_ends_no_sandbox_that_writes_no_more(void **state)
 	free(spawner);
 }
 
+static void sandbox_with_too_many_files_ends_at_the_limit_on_files(void **state)
+{
+	const struct janitor_result result = { .kind = JANITOR_DISK, .usage = { MIB, 1001 } };
+	struct spawner *spawner = spawner_new();
+	struct spawner_sandbox *sandbox = &spawner->sandboxes[0];
+
+	start_sandbox(sandbox, 1, 0);
+	spawner->sandbox_top = 1;
+	sandbox->is_fresh = true;
+	sandbox->limits.cpu = 1000;
+	sandbox->disk = (struct disk_watch){ .is_watched = true, .limit = { 200 * MIB, 1000 } };
+	limit_watch_result(spawner, 1, &result);
+	assert_true(sandbox->is_killed);
+	assert_int_equal(sandbox->end, ENGINE_END_INODE_LIMIT);
+	assert_int_equal(waitpid(sandbox->pid, NULL, 0), sandbox->pid);
+	assert_int_equal(close(spawner->host.userns.proc), 0);
+	free(spawner);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(removals_leave_slots_for_measuring),
 		TEST(memory_of_every_sandbox_is_measured_in_turn),
 		TEST(lower_disk_limit_ends_no_sandbox_that_writes_no_more),
+		TEST(sandbox_with_too_many_files_ends_at_the_limit_on_files),
 	};
 
 	return RUN_TESTS("engine/limit_watch", tests);
