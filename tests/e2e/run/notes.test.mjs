@@ -102,6 +102,18 @@ test('an allocation that can never fit raises MemoryError', async () => {
   assert.equal(structuredOf(await run_code({ language: 'python', code })).stdout, '100\n');
 });
 
+test('without cgroups a refused allocation says how to get a sandbox with more', notOn('docker', 'containers have cgroups'), async (t) => {
+  const session = await open(t, { NO_CGROUPS: 'yes', MEMORY: '128M', MEMORY_MAX: '512M' });
+  const { run_code, create_sandbox } = toolsOf(async () => session);
+  const code = 'x = bytearray(200 << 20)\nprint(len(x))';
+  const { note } = structuredOf(await run_code({ language: 'python', code }));
+  const advice = /^memory: an allocation was refused, the limit is 128 MiB: use less, or create_sandbox ({.*})$/.exec(note);
+  assert.ok(advice, note);
+  const { id: sandbox } = structuredOf(await create_sandbox({ ...JSON.parse(advice[1]), memory_mb: 512 }));
+  assert.equal(structuredOf(await run_code({ language: 'python', code, sandbox })).stdout, `${200 << 20}\n`);
+  await session.close();
+});
+
 test('without a network clients fail at once, and the answer says why', async () => {
   const NO_NETWORK = /\[belljar: a sandbox has no network unless /;
   const code = "import urllib.request\nurllib.request.urlopen('http://example.com')";
@@ -127,6 +139,11 @@ test('without a network clients fail at once, and the answer says why', async ()
 test('a file that grows beyond its limit is told so, also by a program that ignores the signal', async () => {
   const code = "import os\nf = open('/tmp/large', 'wb')\nos.ftruncate(f.fileno(), 1 << 50)";
   assert.match(structuredOf(await run_code({ language: 'python', code })).note, /file-size: a file may have at most \d+ MiB: write several files/);
+});
+
+test('a program that opens too many files is told the limit', async () => {
+  const code = "files = []\nwhile True: files.append(open('/dev/null'))";
+  assert.match(structuredOf(await run_code({ language: 'python', code })).note, /open-files: a program may have at most \d+ files open: close some/);
 });
 
 const WHEEL = `

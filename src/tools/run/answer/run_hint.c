@@ -6,6 +6,7 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/view.h"
+#include "engine/engine.h"
 #include "engine/spec.h"
 #include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
@@ -20,6 +21,7 @@ enum hint_kind {
 	HINT_MEMORY,
 	HINT_PIDS,
 	HINT_FILE_SIZE,
+	HINT_OPEN_FILES,
 	HINT_COUNT
 };
 
@@ -68,7 +70,10 @@ static const struct hint {
 	                  .messages = { "MemoryError", "Cannot allocate memory", "std::bad_alloc",
 	                                "java.lang.OutOfMemoryError", "cannot allocate vector",
 	                                "failed to allocate memory",
-	                                "Array buffer allocation failed" } },
+	                                "Array buffer allocation failed", "memory exhausted",
+	                                "insufficient memory for the Java Runtime",
+	                                "Out of memory!", "fatal error: out of memory",
+	                                "fatal error: runtime: out of memory" } },
 	[HINT_PIDS] = { .limit = "pids:",
 	                .messages = { "fork: retry: Resource temporarily unavailable",
 	                              "fork: Resource temporarily unavailable", "cannot fork",
@@ -76,7 +81,10 @@ static const struct hint {
 	                              "unable to create native thread",
 	                              "BlockingIOError: [Errno 11]" } },
 	[HINT_FILE_SIZE] = { .limit = "file-size:",
-	                     .messages = { "File too large", "file too large" } },
+	                     .messages = { "File too large", "file too large",
+	                                   "File size limit exceeded" } },
+	[HINT_OPEN_FILES] = { .limit = "open-files:",
+	                      .messages = { "Too many open files", "too many open files" } },
 };
 
 static bool has_message(const struct hint *hint, struct view text)
@@ -147,8 +155,22 @@ static enum hint_kind find_hint(const struct run_result *result, const struct ru
 	return !has_passed && is_silent_failure(state, fit) ? HINT_NETWORK : HINT_COUNT;
 }
 
-static void describe_limit(enum hint_kind kind, const struct sandbox *sandbox,
-                           char out[RUN_HINT_SIZE])
+/* Without cgroups, memory and processes are limited when the sandbox starts: update_sandbox refuses
+ * to change them while it is awake, and a sandbox that ran into the limit is awake. */
+static const char *more_of(struct sandbox *sandbox, const char *argument, uint64_t now,
+                           uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE])
+{
+	struct engine_counters counters;
+
+	if (sandbox_reader(sandbox) != SANDBOX_FOR_TOOLS || now >= max ||
+	    sandbox_counts(sandbox, &counters))
+		return sandbox_more_of(sandbox, argument, now, max, unit, out);
+	(void)snprintf(out, SANDBOX_MORE_SIZE, "or create_sandbox {\"%s\":%llu}", argument,
+	               (unsigned long long)((max / 2 < now ? max : now * 2) / unit));
+	return out;
+}
+
+static void describe_limit(enum hint_kind kind, struct sandbox *sandbox, char out[RUN_HINT_SIZE])
 {
 	const struct spec_limits *limits = &sandbox_row(sandbox)->spec.limits;
 	const struct spec_limits *max = sandbox_ceilings(sandbox);
@@ -159,13 +181,18 @@ static void describe_limit(enum hint_kind kind, const struct sandbox *sandbox,
 		               "memory: an allocation was refused, the limit is %llu MiB: use "
 		               "less, %s",
 		               (unsigned long long)(limits->memory >> 20),
-		               sandbox_more_of(sandbox, "memory_mb", limits->memory, max->memory,
-		                               SPEC_MIB(1), more));
+		               more_of(sandbox, "memory_mb", limits->memory, max->memory,
+		                       SPEC_MIB(1), more));
 	else if (kind == HINT_PIDS)
 		(void)snprintf(out, RUN_HINT_SIZE,
 		               "pids: the limit is %llu processes and threads: start fewer, %s",
 		               (unsigned long long)limits->pids,
-		               sandbox_more_of(sandbox, "pids", limits->pids, max->pids, 1, more));
+		               more_of(sandbox, "pids", limits->pids, max->pids, 1, more));
+	else if (kind == HINT_OPEN_FILES)
+		(void)snprintf(out, RUN_HINT_SIZE,
+		               "open-files: a program may have at most %llu files open: close "
+		               "some before it opens others",
+		               (unsigned long long)limits->files);
 	else
 		(void)snprintf(out, RUN_HINT_SIZE,
 		               "file-size: a file may have at most %llu MiB: write several files",
