@@ -46,8 +46,10 @@ static int refuse_host(const struct net_policy *policy, const struct net_ceiling
 {
 	struct host_rule rule = { .port = port, .host = *host };
 	bool is_web = port == 80 || port == 443;
-	char shown[NET_HOST_SIZE], wanted[NET_HOST_SIZE];
+	char shown[NET_HOST_SIZE], wanted[NET_HOST_SIZE], argument[64] = "";
 
+	if (policy->sandbox != NULL)
+		(void)snprintf(argument, sizeof argument, ",\"sandbox\":\"%s\"", policy->sandbox);
 	(void)net_host_text(host, port, shown);
 	(void)snprintf(wanted, sizeof wanted, "%s", is_web ? host->name : shown);
 	if (is_web)
@@ -64,15 +66,15 @@ static int refuse_host(const struct net_policy *policy, const struct net_ceiling
 		        why, ERR_LIMIT,
 		        "%s is not allowed: the network policy of this sandbox is '%s'. To "
 		        "allow it: update_sandbox {\"network\":\"allow\","
-		        "\"network_allow\":[\"%s\"]}, with the hosts allowed so far.",
-		        shown, net_mode_names[policy->mode], wanted);
+		        "\"network_allow\":[\"%s\"]%s}, with the hosts allowed so far.",
+		        shown, net_mode_names[policy->mode], wanted, argument);
 	if (ceiling->max == NET_MODE_ALLOW && host_rules_cover(&ceiling->ask, &rule))
 		return error_set(
 		        why, ERR_LIMIT,
 		        "%s is not allowed: the network policy of this sandbox is '%s'. To "
 		        "ask the user for it: request_network {\"hosts\":[\"%s\"],"
-		        "\"why\":\"...\"}",
-		        shown, net_mode_names[policy->mode], wanted);
+		        "\"why\":\"...\"%s}",
+		        shown, net_mode_names[policy->mode], wanted, argument);
 	return error_set(why, ERR_LIMIT,
 	                 "%s is not allowed: the network policy of this sandbox is '%s', and this "
 	                 "server allows no other hosts. Ask the administrator of belljar: "

@@ -29,6 +29,7 @@ struct net_policy {
 	enum net_mode mode;
 	struct host_rules allow; /* of NET_MODE_ALLOW */
 	bool has_tools;          /* the sandbox's user has the tools that change the policy */
+	const char *sandbox;     /* that those tools have to name; NULL: the default one */
 };
 
 /* Of one sandbox, while it is awake. 0: no limit of its own. */

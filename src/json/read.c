@@ -22,6 +22,10 @@ static int set_parse_error(struct view text, const json_error_t *why, struct err
 	char shown[160];
 
 	(void)utf8_escape(view_of(why->text), shown, sizeof shown);
+	/* A string that was cut inside a character is JSON: JSON.stringify() of JavaScript and
+	 * json.dumps() of Python write half of a surrogate pair as an escape. */
+	if (strncmp(why->text, "invalid Unicode", strlen("invalid Unicode")) == 0)
+		return error_set(err, ERR_INVALID, "%s: it is half of a surrogate pair", shown);
 	if (code == json_error_duplicate_key || code == json_error_numeric_overflow ||
 	    code == json_error_null_byte_in_key)
 		return error_set(err, ERR_INVALID, "%s", shown);

@@ -94,17 +94,60 @@ def send_ready():
     write_all(3, encode_frame(b'r', '%d.%d.%d' % sys.version_info[:3]))
 
 
-def wait_until_read(ioctl, sleep, fd=3):
-    """Waits until the agent has read all that was written to its socket, for about 0.3 seconds at
-    most. The agent sends the output that waits in the pipes before it reads a display, and what is
-    printed after this wait comes behind the display."""
+def wait_until_read(ioctl, sleep, fd=3, request=0x5411):
+    """Waits until the agent has read all that was written to its socket (TIOCOUTQ of ioctl_tty(2)),
+    for about 0.3 seconds at most, and returns whether it has. The agent sends the output that waits
+    in the pipes before it reads a display, and what is printed after this wait comes behind the
+    display."""
     try:
         for turn in range(300):
-            if ioctl(fd, TIOCOUTQ, bytes(4)) == bytes(4):
-                return
+            if ioctl(fd, request, bytes(4)) == bytes(4):
+                return True
             sleep(0.00005 if turn < 20 else 0.001)
     except OSError:
         pass  # the filter of system calls refuses the ioctl
+    return False
+
+
+class Output(io.FileIO):
+    """The pipe of stdout or stderr. The agent cannot tell which of two pipes was written to first, so
+    a write to the one waits until the agent has read the other (FIONREAD). That is done for few
+    changes between the two, because an answer shows no more of them in their order, and not any more
+    after a wait that took long: then the client does not read. The wait belongs to the lookup of
+    write(), so that the traceback of a write that fails has no line of this class."""
+    last, left, wait_with = None, 0, None
+
+    @property
+    def write(self, bind=io.FileIO.write.__get__, wait=wait_until_read):
+        shared = self.__class__
+        if shared.last is not self:
+            other, shared.last = shared.last, self
+            if other is not None and shared.left > 0:
+                shared.left -= 1
+                if not wait(*shared.wait_with, other.fd, 0x541b):
+                    shared.left = 0
+        return bind(self)
+
+    @classmethod
+    def begin(cls, changes=64):
+        cls.last, cls.left = None, changes
+
+
+def order_streams(ioctl, sleep):
+    """Makes stdout and stderr streams of Output, as far as they are unbuffered."""
+    Output.wait_with = ioctl, sleep
+    for name, fd in ('stdout', 1), ('stderr', 2):
+        stream = getattr(sys, name)
+        if type(getattr(stream, 'buffer', None)) is not io.FileIO:
+            continue
+        pipe = Output(fd, 'wb', closefd=False)
+        pipe.name, pipe.fd = '<%s>' % name, fd
+        stream = io.TextIOWrapper(pipe, stream.encoding, stream.errors, '\n', stream.line_buffering,
+                                  stream.write_through)
+        stream.mode = 'w'
+        setattr(sys, name, stream)
+        setattr(sys, '__%s__' % name, stream)
+    Output.begin()
 
 
 def write_mark(nonce, out=1, err=2):
@@ -248,7 +291,6 @@ def get_ipython(shells=[]):
 PLAIN = {int, float, complex, str, bytes, bool, list, tuple, dict, set, frozenset, range}
 PLAIN_MAX = 16 * 1024
 SHOWN_MAX = 64  # values of one run or cell
-TIOCOUTQ = 0x5411  # ioctl_tty(2): how many bytes have not been read
 
 
 # How the values of calls such as plt.plot() and df.plot() begin.

@@ -14,6 +14,7 @@ def prepare_process():
     if sys.version_info >= (3, 13) and next(reversed(sys.modules)) == 'linecache':
         del sys.modules['linecache']
     sys.path_importer_cache.pop(home, None)
+    order_streams(import_hidden('fcntl').ioctl, import_hidden('time').sleep)
     if hasattr(sys.stdout, 'reconfigure'):
         sys.stdout.reconfigure(line_buffering=True)
 

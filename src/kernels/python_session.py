@@ -96,6 +96,7 @@ class Session:
         builtins.In, builtins.Out = self.inputs, self.outputs
         builtins.exit, builtins.quit = Exit('exit'), Exit('quit')
         sys.displayhook = self.show_value
+        order_streams(fcntl.ioctl, time.sleep)
         if hasattr(sys.stdout, 'reconfigure'):
             sys.stdout.reconfigure(line_buffering=True)  # in order with what other programs print
         WATCHED['asyncio'] = 'LOOP', 'replace_functions'
@@ -122,6 +123,7 @@ class Session:
             self.leave_child(error, self.name)
 
     def run(self, run):
+        Output.begin()
         before = self.resource.getrusage(self.resource.RUSAGE_SELF)
         self.out.open(run)
         error = self.run_interruptible(lambda: self.execute(run))

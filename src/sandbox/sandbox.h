@@ -136,11 +136,14 @@ enum sandbox_reader sandbox_reader(const struct sandbox *sandbox);
 #define SANDBOX_PROFILE_LABEL "profile"
 /* The value of a label, or NULL. */
 const char *sandbox_label(const struct sandbox_row *row, const char *name);
+/* The argument `sandbox` of a call about this sandbox, for advice: its id, or NULL for the default
+ * sandbox, which calls use without naming it. */
+const char *sandbox_argument(const struct sandbox *sandbox);
 /* Writes how the reader gets more of a limit than `now`, in units of `unit`: `or update_sandbox
- * {"pids":1024}`, `or have the operator set --pids 1024`, `or give a new sandbox --pids 1024`, or
- * that the ceiling `max` is reached. `argument` is that of update_sandbox; the name of one in MiB
- * ends in "_mb". Returns out. */
-enum { SANDBOX_MORE_SIZE = 80 };
+ * {"pids":1024}` (with "sandbox", if it is not the default one), `or have the operator set --pids
+ * 1024`, `or give a new sandbox --pids 1024`, or that the ceiling `max` is reached. `argument` is
+ * that of update_sandbox; the name of one in MiB ends in "_mb". Returns out. */
+enum { SANDBOX_MORE_SIZE = 120 };
 const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument, uint64_t now,
                             uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE]);
 /* The network policy in force, which is below that of the row if the operator has lowered the

@@ -23,19 +23,27 @@ enum sandbox_reader sandbox_reader(const struct sandbox *sandbox)
 	                                                                   : SANDBOX_FOR_TOOLS;
 }
 
+const char *sandbox_argument(const struct sandbox *sandbox)
+{
+	return strcmp(sandbox->row.name, "default") == 0 ? NULL : sandbox->row.spec.id;
+}
+
 const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument, uint64_t now,
                             uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE])
 {
 	const enum sandbox_reader reader = sandbox_reader(sandbox);
 	uint64_t more = max / 2 < now ? max : now * 2;
 	size_t flag_len = strcspn(argument, "_"); /* "memory_mb" is --memory with an M */
+	const char *id = sandbox_argument(sandbox);
 
 	if (max == 0 || now >= max)
 		(void)snprintf(out, SANDBOX_MORE_SIZE, "%s allows no more",
 		               reader == SANDBOX_FOR_PERSON ? "this machine" : "this server");
 	else if (reader == SANDBOX_FOR_TOOLS)
-		(void)snprintf(out, SANDBOX_MORE_SIZE, "or update_sandbox {\"%s\":%llu}", argument,
-		               (unsigned long long)(more / unit));
+		(void)snprintf(out, SANDBOX_MORE_SIZE, "or update_sandbox {\"%s\":%llu%s%s%s}",
+		               argument, (unsigned long long)(more / unit),
+		               id != NULL ? ",\"sandbox\":\"" : "", id != NULL ? id : "",
+		               id != NULL ? "\"" : "");
 	else
 		(void)snprintf(out, SANDBOX_MORE_SIZE, "or %s --%.*s %llu%s",
 		               reader == SANDBOX_FOR_PERSON ? "give a new sandbox"

@@ -69,6 +69,7 @@ static struct net_policy *make_policy(const struct sandbox *sandbox)
 
 	policy->mode = sandbox_network_mode(sandbox);
 	policy->has_tools = sandbox_reader(sandbox) == SANDBOX_FOR_TOOLS;
+	policy->sandbox = sandbox_argument(sandbox);
 	/* Without a list of its own, 'allow' is what the operator allows. */
 	if (sandbox->row.network == NET_MODE_ALLOW && policy->mode == NET_MODE_ALLOW &&
 	    sandbox->row.network_allow[0] == '\0')
@@ -286,6 +287,7 @@ int sandbox_open_installer(struct sandbox *sandbox, struct sandbox_installer *re
 	/* With a mirror the installer reaches nothing else: it cannot send anything to an index. */
 	policy->mode = config->mirror != NULL ? NET_MODE_NONE : NET_MODE_PACKAGES;
 	policy->has_tools = sandbox_reader(sandbox) == SANDBOX_FOR_TOOLS;
+	policy->sandbox = sandbox_argument(sandbox);
 	(void)!getrandom(&random, sizeof random, 0);
 	options.port = (uint16_t)(INSTALLER_PORT_FIRST + random % INSTALLER_PORT_COUNT);
 	write_password(options.password);

@@ -1,3 +1,4 @@
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -39,12 +40,14 @@ static const struct param params[] = {
 static const struct param output[] = {
 	SANDBOX_FIELDS,
 	FIELD("limits", RECORD, "What the sandbox may use.", .fields = sandbox_limit_fields),
+	FIELD_OPTIONAL("note", STRING, "What changes for later calls."),
 	{ 0 },
 };
 
 struct update {
 	struct mcp_call *call;
 	struct sandbox *sandbox; /* held */
+	bool was_default;        /* before its name was changed */
 	struct sandbox_changes changes;
 	char env[SANDBOX_ENV_MAX], labels[SANDBOX_LABELS_MAX], hosts[SANDBOX_HOSTS_MAX];
 };
@@ -59,6 +62,11 @@ static void on_updated(void *ctx, const struct error *why)
 	if (why == NULL) {
 		info = sandbox_json(row);
 		json_set(info, "limits", sandbox_limits_json(&row->spec.limits));
+		if (update->was_default && sandbox_argument(update->sandbox) != NULL)
+			json_set(info, "note",
+			         json_str("this was the default sandbox: calls that name none use "
+			                  "a new, empty one from now on; pass its new name as "
+			                  "'sandbox' to go on with these files"));
 	}
 	sandbox_release(update->sandbox);
 	free(update);
@@ -106,6 +114,7 @@ static int update_sandbox(struct mcp_call *call, const void *args, struct error 
 		free(update);
 		return -1;
 	}
+	update->was_default = sandbox_argument(update->sandbox) == NULL;
 	sandbox_hold(update->sandbox);
 	sandbox_update(update->sandbox, &update->changes, on_updated, update);
 	return 0;

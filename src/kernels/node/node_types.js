@@ -46,7 +46,7 @@
 			}
 		}
 		throw new Error(`a session of TypeScript needs Node 22.13 or later (this is ${process.versions.node}),`
-			+ ' or the package typescript (npm install typescript)');
+			+ ' or the package typescript: install_packages {"packages":["typescript"],"language":"javascript"}');
 	}
 
 	function transpile(code) {

@@ -34,7 +34,8 @@ void run_end_add_note(struct run_end *end, const char *fmt, ...)
 void run_end_add_left(struct run_end *end, const struct sandbox *sandbox, struct view commands)
 {
 	static const char *const advice[] = {
-		[SANDBOX_FOR_TOOLS] = "to keep one, start it with run_command {background: true}",
+		[SANDBOX_FOR_TOOLS] =
+		        "to keep one, start it without & by run_command {background: true}",
 		[SANDBOX_FOR_PROFILE] = "a program runs no longer than the call that starts it",
 		[SANDBOX_FOR_PERSON] = "a program runs no longer than the command that starts it",
 	};

@@ -222,6 +222,7 @@ static void answer_call(struct process_call *pc, struct sandbox *sandbox, struct
 		                     .process = process_id(process),
 		                     .remark = pc->options.remark,
 		                     .programs_place = pc->context->programs_place,
+		                     .limits_of = sandbox,
 		                     .max = pc->context->max_output };
 
 	if (!process_is_over(process) && pc->options.running_remark != NULL)

@@ -76,6 +76,7 @@ static struct run_result make_result(struct process_work *run, struct process_st
 		                     .session = run->options.process.session,
 		                     .timeout_ms = run->options.process.deadline_ms,
 		                     .programs_place = run->work.context->programs_place,
+		                     .limits_of = run->work.sandbox,
 		                     .max = run->work.context->max_output };
 
 	process_state(run->process, state);

@@ -6,11 +6,11 @@ import { notOn } from '../lib/programs.mjs';
 import { open, refused, sandboxed, structuredOf, allTextOf as textOf, toolsOf } from '../lib/sandboxed.mjs';
 
 const tools = sandboxed();
-const { run_command, run_code, create_sandbox, read_file, write_file, edit_file, delete_path, list_directory, search_files } = tools;
+const { run_command, run_code, create_sandbox, update_sandbox, read_file, write_file, edit_file, delete_path, list_directory, search_files } = tools;
 
 const hasProgram = async (name) => structuredOf(await run_command({ command: `command -v ${name}` })).exit_code === 0;
 
-const LEFT = /processes left running were ended \((.*)\): to keep one, start it with run_command {background: true}\]/;
+const LEFT = /processes left running were ended \((.*)\): to keep one, start it without & by run_command {background: true}\]/;
 
 test('processes that a command leaves running are named', async () => {
   // A moment later than its fork, a process of the shell has the name of its program.
@@ -28,6 +28,9 @@ test('processes that Python code leaves running are named', async () => {
   const code = "import subprocess\nsubprocess.Popen(['sleep', '4321'])\nprint(1)";
   assert.equal(LEFT.exec(textOf(await run_code({ language: 'python', code })))[1], 'sleep 4321');
   assert.equal(textOf(await run_code({ language: 'python', code: 'print(1)' })), '1\n');
+  // A forked process has the command line of the interpreter, which is belljar's own.
+  const fork = 'import os, time\nif os.fork() == 0:\n    time.sleep(4321)';
+  assert.match(LEFT.exec(textOf(await run_code({ language: 'python', code: fork })))[1], /python3 -c # Python of run_code/);
 });
 
 test('the name of a process cannot imitate a line of belljar', async () => {
@@ -71,7 +74,11 @@ test('a run at the memory limit says how to get more', async () => {
   const { id: sandbox } = structuredOf(await create_sandbox({ memory_mb: 64 }));
   const command = 'head -c 300M /dev/zero | tail -c 200M | wc -c';
   const text = textOf(await run_command({ sandbox, command: `${command}; exit 1` }));
-  assert.match(text, /memory: .*64 MiB.*update_sandbox {"memory_mb":128}/);
+  const advice = /memory: .*64 MiB.*update_sandbox ({"memory_mb":128,.*?})/.exec(text);
+  assert.ok(advice, text);
+  // The advice is about the sandbox that met the limit, not about the default one.
+  assert.deepEqual(JSON.parse(advice[1]), { memory_mb: 128, sandbox });
+  assert.equal(structuredOf(await update_sandbox(JSON.parse(advice[1]))).limits.memory_mb, 128);
 });
 
 test('a file tool in a sandbox that ends at its disk limit names the limit', notOn('docker', 'volumes without quotas have no limit'), async (t) => {
@@ -87,11 +94,24 @@ test('a file tool in a sandbox that ends at its disk limit names the limit', not
 });
 
 test('an allocation that can never fit raises MemoryError', async () => {
-  const { stderr, exit_code } = structuredOf(await run_code({ language: 'python', code: 'x = bytearray(8 << 30)' }));
+  const { stderr, exit_code, note } = structuredOf(await run_code({ language: 'python', code: 'x = bytearray(8 << 30)' }));
   assert.match(stderr, /MemoryError/);
   assert.equal(exit_code, 1);
+  assert.match(note, /^memory: an allocation was refused, the limit is 1024 MiB: use less, or update_sandbox {"memory_mb":2048}$/);
   const code = 'import threading, time\nall = [threading.Thread(target=time.sleep, args=(1,)) for i in range(100)]\nfor t in all: t.start()\nprint(len(all))';
   assert.equal(structuredOf(await run_code({ language: 'python', code })).stdout, '100\n');
+});
+
+test('without cgroups a refused allocation says how to get a sandbox with more', notOn('docker', 'containers have cgroups'), async (t) => {
+  const session = await open(t, { NO_CGROUPS: 'yes', MEMORY: '128M', MEMORY_MAX: '512M' });
+  const { run_code, create_sandbox } = toolsOf(async () => session);
+  const code = 'x = bytearray(200 << 20)\nprint(len(x))';
+  const { note } = structuredOf(await run_code({ language: 'python', code }));
+  const advice = /^memory: an allocation was refused, the limit is 128 MiB: use less, or create_sandbox ({.*})$/.exec(note);
+  assert.ok(advice, note);
+  const { id: sandbox } = structuredOf(await create_sandbox({ ...JSON.parse(advice[1]), memory_mb: 512 }));
+  assert.equal(structuredOf(await run_code({ language: 'python', code, sandbox })).stdout, `${200 << 20}\n`);
+  await session.close();
 });
 
 test('without a network clients fail at once, and the answer says why', async () => {
@@ -111,6 +131,19 @@ test('without a network clients fail at once, and the answer says why', async ()
     assert.doesNotMatch(text, /Retrying/);
   }
   assert.doesNotMatch(textOf(await run_command({ command: 'echo ENOTFOUND' })), NO_NETWORK);
+  // The exit code of a pipeline is that of its last program, and 2>&1 moves the messages to stdout.
+  for (const message of ['curl: (6) Could not resolve host: example.com', 'npm error network This is a problem related to network connectivity.'])
+    assert.match(textOf(await run_command({ command: `echo '${message}' 2>&1 | tail -3` })), NO_NETWORK);
+});
+
+test('a file that grows beyond its limit is told so, also by a program that ignores the signal', async () => {
+  const code = "import os\nf = open('/tmp/large', 'wb')\nos.ftruncate(f.fileno(), 1 << 50)";
+  assert.match(structuredOf(await run_code({ language: 'python', code })).note, /file-size: a file may have at most \d+ MiB: write several files/);
+});
+
+test('a program that opens too many files is told the limit', async () => {
+  const code = "files = []\nwhile True: files.append(open('/dev/null'))";
+  assert.match(structuredOf(await run_code({ language: 'python', code })).note, /open-files: a program may have at most \d+ files open: close some/);
 });
 
 const WHEEL = `
@@ -153,6 +186,7 @@ test('Java prints nothing of its own, and its heap fits the sandbox', async (t) 
 test('a debugger that needs ptrace is told the setting', async (t) => {
   if (!(await hasProgram('strace'))) return t.skip('no strace');
   assert.match(textOf(await run_command({ command: 'strace true' })), /\[belljar: .*--calls debug\]/);
+  assert.match(textOf(await run_command({ command: 'strace true 2>&1 | cat' })), /\[belljar: .*--calls debug\]/);
 });
 
 test('AddressSanitizer works without ptrace', async (t) => {

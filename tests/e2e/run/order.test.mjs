@@ -56,6 +56,20 @@ print('c')
     assert.deepEqual(texts(result), ["a\n'x'\n[belljar: stderr]\nb\n'y'\n[belljar: stdout]\nc\n"]);
   });
 
+  test(`stdout and stderr of Python keep their order, in ${where}`, async () => {
+    const code = "import sys\nfor i in range(3):\n    print('a')\n    print('b', file=sys.stderr)";
+    for (let i = 0; i < 10; i++) {
+      const result = await run_code({ session, code });
+      assert.deepEqual(texts(result), ['a\n[belljar: stderr]\nb\n' + '[belljar: stdout]\na\n[belljar: stderr]\nb\n'.repeat(2)]);
+    }
+  });
+
+  test(`Python that changes between its streams very often loses nothing, in ${where}`, async () => {
+    const code = "import sys\nfor i in range(500):\n    print('o')\n    print('e', file=sys.stderr)";
+    const { stdout, stderr } = structuredOf(await run_code({ session, code }));
+    assert.deepEqual([stdout, stderr], ['o\n'.repeat(500), 'e\n'.repeat(500)]);
+  });
+
   test(`much output in front of a value stands in front of it, in ${where}`, async () => {
     const code = "print('a' * 9000)\ndisplay('x')\nprint('b' * 9000)";
     for (let i = 0; i < 5; i++) {

@@ -136,3 +136,14 @@ test('changes of a sandbox that sleeps hold when it wakes, in the next server', 
     assert.deepEqual(info.labels, { k: 'v' });
   });
 });
+
+test('a default sandbox that gets another name is no longer the default one, and the answer says so', async (t) => {
+  const session = await open(t);
+  const { run_command, update_sandbox, write_file } = toolsOf(async () => session);
+  structuredOf(await write_file({ path: 'kept.txt', content: 'x' }));
+  assert.equal(structuredOf(await update_sandbox({ labels: { a: 'b' } })).note, undefined);
+  assert.match(structuredOf(await update_sandbox({ name: 'renamed' })).note, /calls that name none use a new, empty one .* pass its new name as 'sandbox'/);
+  assert.equal(structuredOf(await run_command({ command: 'ls' })).stdout, '');
+  assert.equal(structuredOf(await run_command({ command: 'ls', sandbox: 'renamed' })).stdout, 'kept.txt\n');
+  await session.close();
+});

@@ -173,6 +173,12 @@ static void refusal_says_how_to_get_the_host(void **state)
 	        "b.example:443 is not allowed: the network policy of this sandbox is 'allow'. To "
 	        "allow it: update_sandbox {\"network\":\"allow\",\"network_allow\":"
 	        "[\"b.example\"]}, with the hosts allowed so far.");
+	policy.sandbox = "sb_a";
+	CHECK_ERROR(
+	        net_policy_decide(&policy, &ceiling, &host, 443, &err), err, ERR_LIMIT,
+	        "b.example:443 is not allowed: the network policy of this sandbox is 'allow'. To "
+	        "allow it: update_sandbox {\"network\":\"allow\",\"network_allow\":"
+	        "[\"b.example\"],\"sandbox\":\"sb_a\"}, with the hosts allowed so far.");
 	setup(NET_MODE_PACKAGES, NET_MODE_PACKAGES, NULL, NULL);
 	CHECK_ERROR(net_policy_decide(&policy, &ceiling, &host, 8443, &err), err, ERR_LIMIT,
 	            "b.example:8443 is not allowed: the network policy of this sandbox is "

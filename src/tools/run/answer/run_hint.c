@@ -6,40 +6,88 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/view.h"
+#include "engine/engine.h"
+#include "engine/spec.h"
 #include "sandbox/process/process.h"
+#include "sandbox/sandbox.h"
 #include "tools/run/answer/run_result.h"
 
-enum { MESSAGES_MAX = 16, HINT_NETWORK = 0, HINT_PACKAGES = 2 };
+enum { MESSAGES_MAX = 17 };
+enum hint_kind {
+	HINT_NETWORK,
+	HINT_SYSTEM_PACKAGES,
+	HINT_PACKAGES,
+	HINT_PTRACE,
+	HINT_SESSION,
+	HINT_MEMORY,
+	HINT_PIDS,
+	HINT_FILE_SIZE,
+	HINT_OPEN_FILES,
+	HINT_COUNT
+};
 
 static const struct hint {
-	const char *text; /* "PLACE": where the operator can install programs for sandboxes */
+	const char *text;  /* NULL: describe_limit() makes it */
+	const char *limit; /* the word with which the note of a limit that was met begins */
 	const char *messages[MESSAGES_MAX];
-} hints[] = {
-	/* Messages of the C library, of curl, git, Node, Go, Java, Rust and Ruby, for a name that
-	 * cannot be resolved and for an address without a route. A refused connection is not one of
-	 * them: a program gets it if its own server on localhost is not up. pip does not print why
-	 * it found nothing. */
-	{ "a sandbox has no network unless it is given one: install_packages installs packages, "
-	  "other files can be copied in",
-	  { "Name or service not known", "Temporary failure in name resolution", "ould not resolve",
-	    "unable to resolve host", "Network is unreachable",
-	    "failed to lookup address information", "nodename nor servname", "EAI_AGAIN",
-	    "ENOTFOUND", "ENETUNREACH", "no such host", "UnknownHostException",
-	    "Temporary failure resolving", "module lookup disabled", "(from versions: none)" } },
-	{ "packages of the system cannot be installed in a sandbox, whose programs are not root: "
-	  "the operator can install them PLACE; install_packages installs those of Python and "
-	  "JavaScript",
-	  { "are you root?", "requires superuser privilege", "be run with superuser privileges",
-	    "Unable to lock database: Permission denied", "/var/lib/dpkg/lock" } },
-	[HINT_PACKAGES] = { "packages that are missing can be installed with install_packages",
-	                    { "No module named '", "Cannot find package '",
-	                      "Error: Cannot find module '@" } },
-	{ "debuggers and LeakSanitizer need ptrace, which belljar allows if it is started with "
-	  "--calls debug",
-	  { "PTRACE_TRACEME", "PTRACE_SEIZE", "PTRACE_ATTACH", "ptrace: Operation not permitted",
-	    "LeakSanitizer has encountered a fatal error" } },
-	{ "runs that are given the same `session` keep their variables",
-	  { "note: an earlier run set '" } },
+} hints[HINT_COUNT] = {
+	/* Messages of the C library, of curl, git, Node, Go, Java, Rust, Ruby and npm, for a name
+	 * that cannot be resolved and for an address without a route. A refused connection is not
+	 * one of them: a program gets it if its own server on localhost is not up. pip does not
+	 * print why it found nothing. */
+	[HINT_NETWORK] = { .text = "a sandbox has no network unless it is given one: "
+	                           "install_packages installs packages, other files can be copied "
+	                           "in",
+	                   .messages = { "Name or service not known",
+	                                 "Temporary failure in name resolution", "ould not resolve",
+	                                 "unable to resolve host", "Network is unreachable",
+	                                 "failed to lookup address information",
+	                                 "nodename nor servname", "EAI_AGAIN", "ENOTFOUND",
+	                                 "ENETUNREACH", "no such host", "UnknownHostException",
+	                                 "Temporary failure resolving", "module lookup disabled",
+	                                 "(from versions: none)",
+	                                 "problem related to network connectivity" } },
+	/* "PLACE": where the operator can install programs for sandboxes. */
+	[HINT_SYSTEM_PACKAGES] = { .text = "packages of the system cannot be installed in a "
+	                                   "sandbox, whose programs are not root: the operator "
+	                                   "can install them PLACE; install_packages installs "
+	                                   "those of Python and JavaScript",
+	                           .messages = { "are you root?", "requires superuser privilege",
+	                                         "be run with superuser privileges",
+	                                         "Unable to lock database: Permission denied",
+	                                         "/var/lib/dpkg/lock" } },
+	[HINT_PACKAGES] = { .text = "packages that are missing can be installed with "
+	                            "install_packages",
+	                    .messages = { "No module named '", "Cannot find package '",
+	                                  "Error: Cannot find module '@" } },
+	[HINT_PTRACE] = { .text = "debuggers and LeakSanitizer need ptrace, which belljar allows "
+	                          "if it is started with --calls debug",
+	                  .messages = { "PTRACE_TRACEME", "PTRACE_SEIZE", "PTRACE_ATTACH",
+	                                "PTRACE_SETOPTIONS", "ptrace: Operation not permitted",
+	                                "LeakSanitizer has encountered a fatal error" } },
+	[HINT_SESSION] = { .text = "runs that are given the same `session` keep their variables",
+	                   .messages = { "note: an earlier run set '" } },
+	/* A refused allocation or process is not counted on machines without cgroups, and a file
+	 * that is too large is counted on none. */
+	[HINT_MEMORY] = { .limit = "memory:",
+	                  .messages = { "MemoryError", "Cannot allocate memory", "std::bad_alloc",
+	                                "java.lang.OutOfMemoryError", "cannot allocate vector",
+	                                "failed to allocate memory",
+	                                "Array buffer allocation failed", "memory exhausted",
+	                                "insufficient memory for the Java Runtime",
+	                                "Out of memory!", "fatal error: out of memory",
+	                                "fatal error: runtime: out of memory" } },
+	[HINT_PIDS] = { .limit = "pids:",
+	                .messages = { "fork: retry: Resource temporarily unavailable",
+	                              "fork: Resource temporarily unavailable", "cannot fork",
+	                              "Cannot fork", "can't start new thread",
+	                              "unable to create native thread",
+	                              "BlockingIOError: [Errno 11]" } },
+	[HINT_FILE_SIZE] = { .limit = "file-size:",
+	                     .messages = { "File too large", "file too large",
+	                                   "File size limit exceeded" } },
+	[HINT_OPEN_FILES] = { .limit = "open-files:",
+	                      .messages = { "Too many open files", "too many open files" } },
 };
 
 static bool has_message(const struct hint *hint, struct view text)
@@ -73,34 +121,106 @@ bool run_hint_is_network(struct view out, struct view errors, bool has_failed)
 	       (has_failed && has_message(&hints[HINT_NETWORK], out));
 }
 
-static const char *find_hint(const struct run_result *result, const struct run_fit *fit)
+/* A pipeline such as "pip install x 2>&1 | tail" hides the failure: the exit code is that of tail,
+ * and the messages are on stdout. */
+static bool merges_streams(const struct process_state *state)
+{
+	return strstr(state->label, "2>&1") != NULL || strstr(state->label, "|&") != NULL ||
+	       strstr(state->label, "&>") != NULL;
+}
+
+/* The hint for a run that passed, for instance "!pip install" in a cell, or a command whose failure
+ * a script passes over. Only messages about errors count that rarely mean anything else. */
+static bool is_for_passed_run(enum hint_kind kind)
+{
+	return kind == HINT_NETWORK || kind == HINT_PTRACE || kind == HINT_PIDS ||
+	       kind == HINT_FILE_SIZE;
+}
+
+static enum hint_kind find_hint(const struct run_result *result, const struct run_fit *fit)
 {
 	const struct process_state *state = result->state;
 	const char *error = state->error_message != NULL ? state->error_message : "";
+	const char *name = state->error_name != NULL ? state->error_name : "";
+	bool has_passed = state->end.code == 0 && state->end.signal == 0 &&
+	                  state->error_name == NULL;
 
 	if (state->phase != PROCESS_ENDED)
-		return NULL;
-	/* For "!pip install" in a cell, and for a command whose failure a script passes over, only
-	 * stderr counts, and only messages about the network. */
-	if (state->end.code == 0 && state->end.signal == 0 && state->error_name == NULL)
-		return run_hint_is_network((struct view){ 0 }, buf_view(&fit->errors), false)
-		               ? hints[HINT_NETWORK].text
-		               : NULL;
-	for (size_t i = 0; i < ARRAY_LEN(hints); i++)
-		if (has_message(&hints[i], buf_view(&fit->errors)) ||
-		    has_message(&hints[i], buf_view(&fit->out)) ||
-		    has_message(&hints[i], view_of(error)))
-			return hints[i].text;
-	return is_silent_failure(state, fit) ? hints[HINT_NETWORK].text : NULL;
+		return HINT_COUNT;
+	for (enum hint_kind kind = 0; kind < HINT_COUNT; kind++) {
+		const struct hint *hint = &hints[kind];
+
+		if (hint->limit != NULL &&
+		    (result->limits_of == NULL || strstr(state->end.note, hint->limit) != NULL))
+			continue;
+		if (has_passed && !is_for_passed_run(kind))
+			continue;
+		if (has_message(hint, buf_view(&fit->errors)) ||
+		    ((!has_passed || merges_streams(state)) &&
+		     has_message(hint, buf_view(&fit->out))) ||
+		    has_message(hint, view_of(error)) || has_message(hint, view_of(name)))
+			return kind;
+	}
+	return !has_passed && is_silent_failure(state, fit) ? HINT_NETWORK : HINT_COUNT;
+}
+
+/* Without cgroups, memory and processes are limited when the sandbox starts: update_sandbox refuses
+ * to change them while it is awake, and a sandbox that ran into the limit is awake. */
+static const char *more_of(struct sandbox *sandbox, const char *argument, uint64_t now,
+                           uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE])
+{
+	struct engine_counters counters;
+
+	if (sandbox_reader(sandbox) != SANDBOX_FOR_TOOLS || now >= max ||
+	    sandbox_counts(sandbox, &counters))
+		return sandbox_more_of(sandbox, argument, now, max, unit, out);
+	(void)snprintf(out, SANDBOX_MORE_SIZE, "or create_sandbox {\"%s\":%llu}", argument,
+	               (unsigned long long)((max / 2 < now ? max : now * 2) / unit));
+	return out;
+}
+
+static void describe_limit(enum hint_kind kind, struct sandbox *sandbox, char out[RUN_HINT_SIZE])
+{
+	const struct spec_limits *limits = &sandbox_row(sandbox)->spec.limits;
+	const struct spec_limits *max = sandbox_ceilings(sandbox);
+	char more[SANDBOX_MORE_SIZE];
+
+	if (kind == HINT_MEMORY)
+		(void)snprintf(out, RUN_HINT_SIZE,
+		               "memory: an allocation was refused, the limit is %llu MiB: use "
+		               "less, %s",
+		               (unsigned long long)(limits->memory >> 20),
+		               more_of(sandbox, "memory_mb", limits->memory, max->memory,
+		                       SPEC_MIB(1), more));
+	else if (kind == HINT_PIDS)
+		(void)snprintf(out, RUN_HINT_SIZE,
+		               "pids: the limit is %llu processes and threads: start fewer, %s",
+		               (unsigned long long)limits->pids,
+		               more_of(sandbox, "pids", limits->pids, max->pids, 1, more));
+	else if (kind == HINT_OPEN_FILES)
+		(void)snprintf(out, RUN_HINT_SIZE,
+		               "open-files: a program may have at most %llu files open: close "
+		               "some before it opens others",
+		               (unsigned long long)limits->files);
+	else
+		(void)snprintf(out, RUN_HINT_SIZE,
+		               "file-size: a file may have at most %llu MiB: write several files",
+		               (unsigned long long)(limits->file_size >> 20));
 }
 
 bool run_hint(const struct run_result *result, const struct run_fit *fit, char out[RUN_HINT_SIZE])
 {
-	const char *text = find_hint(result, fit), *place;
+	enum hint_kind kind = find_hint(result, fit);
+	const char *text, *place;
 
 	/* The remark tells more about a package than that it can be installed. */
-	if (text == NULL || (result->knows_packages && text == hints[HINT_PACKAGES].text))
+	if (kind == HINT_COUNT || (result->knows_packages && kind == HINT_PACKAGES))
 		return false;
+	text = hints[kind].text;
+	if (text == NULL) {
+		describe_limit(kind, result->limits_of, out);
+		return true;
+	}
 	place = strstr(text, "PLACE");
 	if (place == NULL)
 		(void)snprintf(out, RUN_HINT_SIZE, "%s", text);

@@ -350,7 +350,7 @@ static void add_process(struct answer *a)
 		           "%s%s%s%s: for more call process_output "
 		           "{\"process\":\"%s\",\"since\":%" PRIu64 ",\"wait_s\":30}",
 		           is_waiting ? "" : "running as ", r->process,
-		           is_waiting ? " waits for another call in its session" : "", limit,
+		           is_waiting ? " waits for its session to start or be free" : "", limit,
 		           r->process, r->next);
 }
 

@@ -21,6 +21,7 @@
 #include "json/json.h"
 
 struct changed_files;
+struct sandbox;
 
 struct run_result {
 	const struct process_state *state;
@@ -35,6 +36,7 @@ struct run_result {
 	const char *remark;  /* one more status line; or NULL */
 	bool knows_packages; /* the remark is about packages that were installed or missing */
 	const char *programs_place;          /* of tools_context */
+	struct sandbox *limits_of;           /* whose limits hints may name; or NULL */
 	uint32_t timeout_ms;                 /* 0: unknown or none */
 	size_t max;                          /* bytes of text */
 	const struct changed_files *changed; /* that the run has left; NULL: not known */

@@ -128,7 +128,9 @@ struct answer_case {
 
 static void begin_case(struct answer_case *t, const char *out, const char *errors)
 {
-	*t = (struct answer_case){ .state = { .phase = PROCESS_ENDED, .elapsed_ms = 12 } };
+	*t = (struct answer_case){
+		.state = { .phase = PROCESS_ENDED, .label = "", .elapsed_ms = 12 }
+	};
 	t->result = (struct run_result){
 		.state = &t->state,
 		.out = { .total = strlen(out), .head = view_of(out) },
@@ -564,6 +566,15 @@ static void running_process_names_the_next_call(void **state)
 	assert_string_equal(json_of(&t, "next"), "6");
 	assert_string_equal(json_of(&t, "exit_code"), "absent");
 	end_case(&t);
+	t.state.phase = PROCESS_PREPARING;
+	t.result.session = "s";
+	make_answer(&t);
+	assert_string_equal(t.text,
+	                    "so far\n[belljar: p7 waits for its session to start or be free: "
+	                    "for more call process_output "
+	                    "{\"process\":\"p7\",\"since\":6,\"wait_s\":30}]");
+	end_case(&t);
+	t.result.session = NULL;
 	t.state.phase = PROCESS_ENDED;
 	t.result.has_more = true;
 	t.result.lost = 1000;
