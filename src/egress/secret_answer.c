@@ -148,6 +148,7 @@ static int take_frame_byte(struct secret_answer *answer, char c, struct error *e
 	case STEP_CR:
 		return expect_byte(answer, c, '\r', STEP_LF, err);
 	case STEP_LF:
+		answer->skipped = 0; /* some servers pad the size of every chunk */
 		return expect_byte(answer, c, '\n', STEP_SIZE, err);
 	case STEP_TRAILER:
 		answer->step = STEP_TRAILER_LINE;

@@ -42,7 +42,7 @@ struct secret_answer {
 	uint64_t left;    /* bytes of the body, or of the current chunk */
 	uint8_t step;     /* within the frame of a chunk */
 	uint8_t digits;   /* of the chunk's size */
-	unsigned skipped; /* bytes of extensions and trailers that were left out */
+	unsigned skipped; /* bytes left out: of this chunk's extensions, or of trailers */
 };
 
 void secret_answer_init(struct secret_answer *answer, const struct net_secrets *secrets);
