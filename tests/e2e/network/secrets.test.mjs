@@ -147,6 +147,7 @@ before(async () => {
   https.other = createHttpsServer(good, answer);
   https.unknown = createHttpsServer(certify('unknown', { ca: 'unknown', names: 'DNS:localhost,IP:127.0.0.1' }), answer);
   https.misnamed = createHttpsServer(certify('misnamed', { names: 'DNS:other.example' }), answer);
+  https.unnamed = createHttpsServer(certify('localhost', { names: 'email:a@b.example' }), answer); // a common name only
   https.plain = createTcpServer((socket) => {
     socket.on('error', () => {});
     socket.on('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
@@ -224,7 +225,7 @@ print(urllib.request.urlopen(request).read().decode())`;
 });
 
 test('hostile programs and hosts get no value through TLS', async (t) => {
-  const session = await intercepting(t, ['hostile', 'good', 'unknown', 'misnamed', 'plain']);
+  const session = await intercepting(t, ['hostile', 'good', 'unknown', 'misnamed', 'unnamed', 'plain']);
   const own = toolsOf(async () => session);
   const run = async (command) => structuredOf(await own.run_command({ command }, { timeout: 170000 }));
   const placeholder = (await run('printf %s "$TOKEN_HOSTILE"')).stdout;
@@ -248,6 +249,7 @@ test('hostile programs and hosts get no value through TLS', async (t) => {
   for (const [name, want] of [
     ['unknown', /localhost:\d+: its certificate cannot be verified \(self-signed certificate\).*--intercept-ca/],
     ['misnamed', /localhost:\d+: its certificate cannot be verified \(hostname mismatch\)/],
+    ['unnamed', /localhost:\d+: its certificate cannot be verified \(hostname mismatch\)/],
   ]) {
     const result = await run(`${curl} -k -H "X-Api-Key: $TOKEN_${name.toUpperCase()}" https://localhost:${port[name]}/`);
     assert.match(result.stderr, /403/);
