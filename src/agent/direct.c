@@ -27,15 +27,16 @@ void direct_accept(int listener, int in, int out)
 {
 	struct pollfd fds[] = { { .fd = in, .events = POLLIN },
 		                { .fd = listener, .events = POLLIN } };
+	char byte;
 	int fd = -1;
 
 	if (poll(fds, 2, -1) > 0 && fds[1].revents != 0)
 		fd = accept(listener, NULL, NULL);
 	(void)unlink(address.sun_path);
 	(void)close(listener);
-	if (fd < 0)
-		return;
-	(void)dup2(fd, in);
-	(void)dup2(fd, out);
+	if (recv(fd, &byte, 1, MSG_PEEK) > 0) {
+		(void)dup2(fd, in);
+		(void)dup2(fd, out);
+	}
 	(void)close(fd);
 }

@@ -6,5 +6,6 @@
 int direct_listen(void);
 
 /* Waits until the server answers HELLO, on `in` or with a connection, which then takes the place of
- * the descriptors `in` and `out`. Closes the listener. */
+ * the descriptors `in` and `out`, unless the server closes it without a byte. Closes the
+ * listener. */
 void direct_accept(int listener, int in, int out);

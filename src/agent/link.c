@@ -52,10 +52,15 @@ static void on_output_end(struct pump *pump)
 static void on_message(struct stream *stream, const struct wire_message *message, uint8_t channel)
 {
 	(void)channel; /* a link has one channel to the agent */
-	if (message->type == WIRE_DATA)
-		feed_put(&stream->link.in, message->data.bytes);
-	else
-		feed_end(&stream->link.in);
+	if (message->type != WIRE_DATA)
+		return feed_end(&stream->link.in);
+	feed_put(&stream->link.in, message->data.bytes);
+	/* The program has closed the connection. A host that sends without end would otherwise be
+	 * read, and its bytes discarded, for as long as the sandbox is awake. */
+	if (stream->link.in.source.fd < 0 && stream->wire.phase == WIRE_PHASE_RUNNING) {
+		stream->link.in_done = true;
+		finish_if_over(stream);
+	}
 }
 
 static void on_credit(struct stream *stream, uint8_t channel)

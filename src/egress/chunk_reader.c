@@ -76,6 +76,7 @@ static int take_frame_byte(struct chunk_reader *reader, char c)
 	case STEP_CR:
 		return expect_byte(reader, c, '\r', STEP_LF);
 	case STEP_LF:
+		reader->skipped = 0; /* some servers pad the size of every chunk */
 		return expect_byte(reader, c, '\n', STEP_SIZE);
 	case STEP_TRAILER:
 		reader->step = STEP_TRAILER_LINE;

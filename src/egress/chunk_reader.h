@@ -18,7 +18,7 @@ struct chunk_reader {
 	uint64_t left;    /* bytes of the current chunk that have not arrived */
 	uint8_t step;     /* within the frame of a chunk */
 	uint8_t digits;   /* of the chunk's size */
-	unsigned skipped; /* bytes of extensions and trailers */
+	unsigned skipped; /* bytes of this chunk's extensions, or of trailers */
 };
 
 /* Moves bytes from *bytes until there are bytes of a chunk, which become *ret; an empty *ret: all

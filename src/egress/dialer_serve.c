@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <netdb.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -21,6 +22,7 @@ enum {
 	SERVED_MAX = 128, /* connections to a service at a time */
 	SERVED_MIB = 512, /* memory of the child process of one */
 	SERVED_CPU_S = 300,
+	REAP_MS = 1000, /* between two looks for children that have exited */
 };
 
 /* The alarm of a child: a second more than the time after which the server gives up. */
@@ -107,6 +109,16 @@ static void reap_children(bool must_wait)
 		children--;
 		must_wait = false;
 	}
+}
+
+/* While no request arrives, children that exit are reaped, so that none stays a zombie. */
+static bool receive_request(int socket, struct dialer_request *ret)
+{
+	struct pollfd ready = { .fd = socket, .events = POLLIN };
+
+	while (poll(&ready, 1, children != 0 ? REAP_MS : -1) <= 0)
+		reap_children(false);
+	return message_receive(socket, ret, sizeof *ret);
 }
 
 static void handle_request(const struct dialer_config *config, const struct upstream *upstream,
@@ -226,10 +238,8 @@ void dialer_serve(const struct dialer_config *config, const struct upstream *ups
 	reply.failed = prepare_process(config, socket, &reply.err) < 0;
 	if (!message_send(socket, &reply, sizeof reply, -1) || reply.failed)
 		_exit(1);
-	while (message_receive(socket, &request, sizeof request)) {
+	while (receive_request(socket, &request))
 		handle_request(config, upstream, &request, socket);
-		reap_children(false);
-	}
 	/* The children end by themselves, because their alarm is set. */
 	_exit(0);
 }

@@ -306,7 +306,9 @@ int net_secrets_insert(const struct net_secrets *secrets, const struct net_host 
                        struct buf *out, struct error *err)
 {
 	const struct insertion to = { secrets, host, port, mask };
-	static const char *const removed[] = { "accept-encoding", "range", "if-range", "te",
+	/* Some hosts answer in UTF-16, or with a difference, where a request asks for that. */
+	static const char *const removed[] = { "accept-encoding", "accept-charset", "a-im",
+		                               "range",           "if-range",       "te",
 		                               "expect" };
 
 	while (head.len != 0) {

@@ -6,8 +6,8 @@
  * in header fields that hold credentials and in Basic credentials, not in other fields, in the URL
  * or in the body. In the answer values are replaced by placeholders, which have the same length, so
  * that a host that repeats the request tells nothing; fields that would hide the value from that
- * (compression, ranges) are removed from the request, and secret_answer.h decodes chunks and
- * refuses what cannot be read.
+ * (compression, ranges, other charsets) are removed from the request, and secret_answer.h decodes
+ * chunks and refuses what cannot be read.
  *
  * The structs are plain values that the caller owns. Placeholders are made when a secret is read,
  * and differ in each server process. */

@@ -108,6 +108,9 @@ function leftScripts() {
   }
 }
 
+// Only the first ones have a text, because the server takes no more of this output than of any other.
+const shorten = (list) => list.slice(0, 2000).map((text, i) => (i < 12 ? text : ''));
+
 function main() {
   const list = /^(need|project)$/.test(action) ? listed() : {};
   const semver = findSemver();
@@ -116,7 +119,7 @@ function main() {
   if (/^(need|project)$/.test(action)) common.push('--ignore-scripts'); // nobody has asked for these packages by name
   const refused = [];
   const project = action === 'project' || (action === 'need' && Object.hasOwn(list, given[0])) ? projectArgs(list, common, refused) : undefined;
-  if (project === null) return { ok: true, refused };
+  if (project === null) return { ok: true, refused: shorten(refused) };
   const top = project && !project.includes('--global') ? 'node_modules' : path.join(prefix, 'lib', 'node_modules');
   const before = ownPackages(top);
   const sorted = (names) => [...names].sort();
@@ -125,14 +128,14 @@ function main() {
   if (names.length === 0 && !project) return { ok: true, installed: [], removed: [] };
   const args = project || [/^(install|need)$/.test(action) ? 'install' : 'uninstall', '--global', ...common, '--', ...names];
   const { missing, status, lines } = run(args);
-  if (missing) return { ok: false, no_installer: true, refused };
+  if (missing) return { ok: false, no_installer: true, refused: shorten(refused) };
   const after = ownPackages(top);
   const was = new Set(Object.values(before));
   const result = {
     ok: status === 0,
     installed: sorted(Object.values(after).filter((text) => !was.has(text))),
     removed: sorted(Object.keys(before).filter((name) => !after[name]).map((name) => before[name])),
-    refused: [...refused, ...(top === 'node_modules' && status === 0 ? leftScripts() : [])].slice(0, 20),
+    refused: shorten([...refused, ...(top === 'node_modules' && status === 0 ? leftScripts() : [])]),
   };
   if (status !== 0) result.lines = [...askRegistry(lines), ...lines];
   return result;

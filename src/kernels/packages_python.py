@@ -7,7 +7,9 @@
 #
 # What pip prints goes to stderr as it comes. The result is one JSON object on stdout:
 #   {"ok": true, "installed": ["name==1.0"], "removed": [...], "packages": [...], "lines": [...]}
-# "lines" are those of pip that explain a failure, or what is wrong although it succeeded; "refused" is what a project lists and was left out, with reasons.
+# "lines" are those of pip that explain a failure, or what is wrong although it succeeded; "refused" is what a
+# project lists and was left out, with reasons. Only the first ones have a text, because the server takes no more of this
+# output than of any other.
 import hashlib
 import importlib.util
 import json
@@ -19,7 +21,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-LINES_MAX, LINE_MAX, REFUSED_MAX, TRIES_MAX = 12, 300, 500, 5
+LINES_MAX, LINE_MAX, REFUSED_MAX, COUNTED_MAX, TRIES_MAX = 12, 300, 12, 2000, 5
 # In place of pip's own sentence, which is about a file of requirements that the caller may not have.
 WRONG_HASH = ('a file does not have the hash that the index or requirements.txt names: its download was cut off, or it was '
               'changed')
@@ -189,7 +191,7 @@ def main(action, index, trusted, *names):
         result['installed'] = sorted(set(after.values()) - set(before.values()), key=str.lower)
         result['removed'] = sorted(text for key, text in before.items() if key not in after)
         result['lines'] = ask_index(index, names if any('No matching' in line for line in lines) else []) + lines
-    result['refused'] = refused[:REFUSED_MAX]
+    result['refused'] = refused[:REFUSED_MAX] + [''] * len(refused[REFUSED_MAX:COUNTED_MAX])
     return result
 
 

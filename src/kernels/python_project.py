@@ -19,12 +19,14 @@ HASH = re.compile(r'\s--hash=(sha256|sha384|sha512):[0-9a-f]{64,128}(?=\s|$)')
 
 
 def read_text(path):
-    """The text of a regular file, or ''. O_NONBLOCK: the open of a FIFO must not wait for a writer."""
+    """The text of a regular file, or ''. O_NONBLOCK: the open of a FIFO must not wait for a writer. PowerShell writes
+    UTF-16, which pip reads too."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(fd, 'rb') as file:
             if stat.S_ISREG(os.fstat(fd).st_mode):
-                return file.read(FILE_MAX).decode('utf-8-sig', 'replace')
+                data = file.read(FILE_MAX)
+                return data.decode('utf-16' if data[:2] in (b'\xff\xfe', b'\xfe\xff') else 'utf-8-sig', 'replace')
     except OSError:
         pass
     return ''
@@ -95,7 +97,8 @@ def project_lists():
         plain, _, marker = HASH.sub('', line).partition(';')
         need = re.sub(r'[\s()]', '', plain)
         if re.search(r'\S\s+-', plain) or len(need) > NEED_MAX or not NEED.fullmatch(need) or (marker and not MARKER.fullmatch(marker)):
-            refused.append(f'{line[:60]} ({why_refused(line)})')
+            shown = ''.join(c if c.isprintable() else '?' for c in line[:60])
+            refused.append(f'{shown} ({why_refused(line)})')
         elif not is_installed(plain.strip() + (';' + marker if marker else '')) and len(needs) < LISTED_MAX:
             needs.setdefault(package_name(need), need + (' ; ' + marker.strip() if marker else '') + hashes)
     return needs, refused

@@ -11,6 +11,7 @@
 #include "egress/mirror/mirror.h"
 #include "egress/net_secrets.h"
 #include "loop/loop.h"
+#include "sandbox/channel/channel.h"
 #include "sandbox/channel/files.h"
 #include "sandbox/gate/gate.h"
 #include "sandbox/gate/gate_log.h"
@@ -164,6 +165,8 @@ static void on_placed(void *ctx, const struct files_reply *reply, const struct e
 
 	(void)reply;
 	sandbox->placing = NULL;
+	if (channel_has_ended(sandbox->channel))
+		return; /* the channel reports its end next; the sandbox never was ready */
 	/* Programs then fail to verify hosts, with a message of their own. */
 	if (why != NULL && !sandbox->is_guest)
 		log_warning("sandbox %s: programs do not trust the CA of belljar: %s",

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readlinkSync, renameSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
-import { BELLJAR } from '../e2e/lib/programs.mjs';
+import { BELLJAR, serverEnv } from '../e2e/lib/programs.mjs';
 import { start as startRaw } from '../e2e/lib/raw.mjs';
 import { open, refused, sleep, stateDir, structuredOf, textOf, toolsOf } from '../e2e/lib/sandboxed.mjs';
 import { docker, inspect, made, restartDaemon, until } from './docker_api.mjs';
@@ -89,6 +89,13 @@ test('the broker connects to the agent directly, and else uses the attached stre
   assert.equal(structuredOf(await tools.run_command({ sandbox: 'near', command: 'ls -A /tmp; wc -c <big' })).stdout, '3000000\n');
   assert.ok(await isDirect(id));
   await session.close();
+});
+
+// In another pid namespace than the daemon's, the broker finds the socket but cannot tell that the agent is behind it.
+test('an agent that the broker cannot recognise is used by the attached stream', isPrivate, (t) => {
+  const env = serverEnv({ BELLJAR_STATE_DIR: stateDir(t) });
+  const run = spawnSync('unshare', ['--pid', '--fork', '--mount-proc', BELLJAR, 'exec', '--', 'sh', '-c', 'ls -A /tmp; echo ran'], { env, encoding: 'utf8' });
+  assert.deepEqual([run.stdout, run.status], ['ran\n', 0], run.stderr);
 });
 
 test('the report names the layers of the daemon', async (t) => {

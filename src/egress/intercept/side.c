@@ -138,7 +138,9 @@ static bool expect_name(SSL *ssl, const struct net_host *host)
 
 	if (host->is_address)
 		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host->name) == 1;
-	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	/* A common name is no proof of a host: Python and browsers do not take it either. */
+	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+	                               X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	return SSL_set_tlsext_host_name(ssl, copy.name) == 1 && SSL_set1_host(ssl, host->name) == 1;
 }
 

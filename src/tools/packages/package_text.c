@@ -36,7 +36,7 @@ void package_text_add_escaped(struct package_text *text, const char *from_sandbo
 void package_text_add_list(struct package_text *text, const struct param_strings *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		if (text->used + LIST_END > text->size) {
+		if (text->used + LIST_END > text->size || list->items[i][0] == '\0') {
 			package_text_add(text, " and %zu more", list->count - i);
 			return;
 		}

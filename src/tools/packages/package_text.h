@@ -16,5 +16,6 @@ struct package_text {
 
 void package_text_add(struct package_text *text, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void package_text_add_escaped(struct package_text *text, const char *from_sandbox);
-/* "a==1.0, b==2.0 and 7 more", of strings from the sandbox. */
+/* "a==1.0, b==2.0 and 7 more", of strings from the sandbox. Those from the first empty one on are
+ * only counted. */
 void package_text_add_list(struct package_text *text, const struct param_strings *list);

@@ -15,6 +15,7 @@ import { open, stateDir, structuredOf, toolsOf } from '../lib/sandboxed.mjs';
 
 const value = 'ghp_Abcdefgh0123456789XYZ';
 const curl = 'curl -sS --max-time 60 --noproxy none';
+const until = async (condition) => { while (!condition()) await new Promise((resolve) => setTimeout(resolve, 50)); };
 const listen = (server) => new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)));
 
 // Answers of a host that repeats the value, by path. Each part is sent by itself, a moment after the one before.
@@ -119,6 +120,7 @@ const certify = (name, { names, ca = 'ca' }) => {
 };
 
 const seen = [];
+const endless = []; // answers that go on until the connection is closed
 const https = {};
 const port = {};
 before(async () => {
@@ -131,6 +133,12 @@ before(async () => {
     request.on('end', () => {
       seen.push({ url: request.url, method: request.method, headers: request.headers, body, alpn: request.socket.alpnProtocol });
       if (request.url === '/flood') return response.end(Buffer.alloc(8 << 20, 'x'));
+      if (request.url === '/endless') {
+        endless.push(response);
+        const more = () => { while (!response.destroyed && response.write(Buffer.alloc(65536, 'x'))); };
+        response.on('drain', more);
+        return more();
+      }
       response.setHeader('x-repeated', request.headers['x-api-key'] ?? '');
       response.end(JSON.stringify(request.headers));
     });
@@ -139,6 +147,7 @@ before(async () => {
   https.other = createHttpsServer(good, answer);
   https.unknown = createHttpsServer(certify('unknown', { ca: 'unknown', names: 'DNS:localhost,IP:127.0.0.1' }), answer);
   https.misnamed = createHttpsServer(certify('misnamed', { names: 'DNS:other.example' }), answer);
+  https.unnamed = createHttpsServer(certify('localhost', { names: 'email:a@b.example' }), answer); // a common name only
   https.plain = createTcpServer((socket) => {
     socket.on('error', () => {});
     socket.on('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
@@ -216,7 +225,7 @@ print(urllib.request.urlopen(request).read().decode())`;
 });
 
 test('hostile programs and hosts get no value through TLS', async (t) => {
-  const session = await intercepting(t, ['hostile', 'good', 'unknown', 'misnamed', 'plain']);
+  const session = await intercepting(t, ['hostile', 'good', 'unknown', 'misnamed', 'unnamed', 'plain']);
   const own = toolsOf(async () => session);
   const run = async (command) => structuredOf(await own.run_command({ command }, { timeout: 170000 }));
   const placeholder = (await run('printf %s "$TOKEN_HOSTILE"')).stdout;
@@ -240,6 +249,7 @@ test('hostile programs and hosts get no value through TLS', async (t) => {
   for (const [name, want] of [
     ['unknown', /localhost:\d+: its certificate cannot be verified \(self-signed certificate\).*--intercept-ca/],
     ['misnamed', /localhost:\d+: its certificate cannot be verified \(hostname mismatch\)/],
+    ['unnamed', /localhost:\d+: its certificate cannot be verified \(hostname mismatch\)/],
   ]) {
     const result = await run(`${curl} -k -H "X-Api-Key: $TOKEN_${name.toUpperCase()}" https://localhost:${port[name]}/`);
     assert.match(result.stderr, /403/);
@@ -270,6 +280,17 @@ s = socket.create_connection(('127.0.0.1', 3128)); s.sendall(sys.stdin.buffer.re
   assert.equal(many.stdout, '200\n'.repeat(40));
   assert.equal((await run(`${curl} ${url}/flood | wc -c; head -c 3000000 /dev/zero | tr '\\0' y | ${curl} -T - ${url}/put -o /dev/null -w '%{http_code}'`)).stdout, `${8 << 20}\n200`);
   assert.equal(seen.at(-1).body.length, 3000000);
+  // The end of the program is the end of its connection, although the host goes on; and no process is left, not even a zombie.
+  const { stderr } = await run(`${curl} --max-time 1 ${url}/endless -o /dev/null`);
+  assert.match(stderr, /curl: \(28\)/);
+  await until(() => endless.length === 1 && endless[0].destroyed);
+  const processes = () => execFileSync('ps', ['-eo', 'pid=,ppid=,stat=,comm='], { encoding: 'utf8' }).split('\n').map((line) => line.trim().split(/\s+/));
+  await until(() => {
+    const all = processes();
+    const mine = all.filter(([, parent, , name]) => parent === String(session.transport.pid) && name === 'belljar-tls').map(([pid]) => pid);
+    assert.equal(mine.length, 1);
+    return all.every(([, parent]) => parent !== mine[0]);
+  });
 
   // A policy that does not allow the host is asked first.
   structuredOf(await own.create_sandbox({ name: 'strict', network: 'allow', network_allow: [`localhost:${port.other}`] }));

@@ -73,6 +73,24 @@ test('what cannot be installed is told in one note, and the run takes place', as
   assert.doesNotMatch(missing.note, /can be installed/);
 });
 
+test('long lists of lines that are left out, bytes that are no text and UTF-16 do not hide the rest', async () => {
+  const at = await fresh('lines');
+  const paths = Array.from({ length: 900 }, (_, i) => `of-conda-${i} @ file:///home/conda/feedstock_root/build_artifacts/of-conda-${i}/work`);
+  await write(at, 'requirements.txt', `${['alpha==1.0', `\u{1f40d}${'é'.repeat(80)}`, ...paths].join('\n')}\n`);
+  const many = await python(VALUE, at);
+  assert.equal(many.stdout, '1\n', many.note);
+  assert.match(many.note, /^installed before this run, as requirements\.txt lists: alpha==1\.0; left out of requirements\.txt: .*of-conda-0 @ file:.*\(a URL\).* and 89\d more$/);
+  await command(`printf 'alpha==2.0\\na\\0b\\n' > requirements.txt`, at);
+  const binary = await python(VALUE, at);
+  assert.equal(binary.stdout, '2\n', binary.note);
+  assert.match(binary.note, /left out of requirements\.txt: a\?b \(not a name with versions\)$/);
+  await command(`printf 'alpha==1.0\\r\\n' | iconv -f utf-8 -t utf-16 > requirements.txt`, at); // as PowerShell writes it
+  assert.equal((await python(VALUE, at)).stdout, '1\n');
+  await write(at, 'package.json', JSON.stringify({ dependencies: Object.fromEntries(paths.map((path) => [path.split(' ')[0], `https://host.example/${path.length}`])) }));
+  const { note } = structuredOf(await tools.run_code({ ...at, language: 'javascript', code: 'console.log(1)' }, { timeout: 180000 }));
+  assert.match(note, /^left out of package\.json: of-conda-0: https:.* and 8[89]\d more$/);
+});
+
 test('hashes of requirements.txt are compared', async () => {
   const at = await fresh('hashes');
   const page = await (await fetch(`${index.url}/alpha/`)).text();

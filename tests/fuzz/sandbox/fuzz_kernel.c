@@ -23,6 +23,8 @@ static void check_shown(const struct kernel_message *message, struct view frame)
 	check_within(message->shown.mime, frame);
 	check_within(message->shown.text, frame);
 	check_within(message->shown.path, frame);
+	if (message->shown.id.len != 0)
+		check_within(message->shown.id, frame);
 	if (message->shown.mime.len == 0 || message->shown.mime.len > 128)
 		abort();
 	if (message->shown.path.len == 0)
@@ -48,6 +50,18 @@ static void check_message(const struct kernel_message *message, struct view fram
 		check_within(message->cleared.id, frame);
 		if (message->cleared.id.len > 128)
 			abort();
+		return;
+	case KERNEL_TEXT:
+		if (frame.len != KERNEL_HEADER)
+			abort();
+		return;
+	case KERNEL_NAMES:
+		check_within(message->names.names, frame);
+		if (message->names.names.len > KERNEL_NAMES_MAX)
+			abort();
+		return;
+	case KERNEL_LEFT:
+		check_within(message->left.commands, frame);
 		return;
 	case KERNEL_ERROR:
 		check_within(message->error.name, frame);

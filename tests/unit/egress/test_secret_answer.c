@@ -213,6 +213,32 @@ static void ambiguous_answer_is_refused(void **state)
 	}
 }
 
+/* The bytes that are left out are bounded in each chunk, not in the whole answer. */
+static void padded_sizes_are_taken_in_any_number(void **state)
+{
+	struct secret_answer answer;
+	AUTO_BUF struct buf out;
+	struct error err;
+	int r = 0;
+
+	(void)placeholder();
+	buf_init(&out, (size_t)1024 * 1024);
+	secret_answer_init(&answer, &secrets);
+	assert_int_equal(secret_answer_take(&answer,
+	                                    VIEW("HTTP/1.1 200 OK\r\n"
+	                                         "Transfer-Encoding: chunked\r\n\r\n"),
+	                                    &out, &err),
+	                 0);
+	for (int i = 0; i < 20000; i++)
+		assert_int_equal(secret_answer_take(&answer, VIEW("1     \r\nx\r\n"), &out, &err),
+		                 0);
+	assert_int_equal(secret_answer_take(&answer, VIEW("1;"), &out, &err), 0);
+	for (int i = 0; i < 20000 && r == 0; i++)
+		r = secret_answer_take(&answer, VIEW("x"), &out, &err);
+	assert_int_equal(r, -1);
+	secret_answer_done(&answer);
+}
+
 static void endless_heads_are_refused(void **state)
 {
 	struct secret_answer answer;
@@ -246,6 +272,7 @@ int main(void)
 		TEST(answer_to_head_has_no_body),
 		TEST(value_in_the_head_is_masked),
 		TEST(ambiguous_answer_is_refused),
+		TEST(padded_sizes_are_taken_in_any_number),
 		TEST(endless_heads_are_refused),
 	};
 

@@ -111,13 +111,14 @@ void report_ended(struct world *w, enum engine_end end)
 	run_turns(w);
 }
 
-int open_world(void **state)
+static int make_world(void **state, const char *trusted)
 {
 	static struct world world;
 	struct manager_config config = { .instance = "0123456789abcdef",
 		                         .limits_max = spec_largest_limits(),
 		                         .gpus_max = UINT64_MAX,
 		                         .servers = AT_FDCWD,
+		                         .trusted = trusted,
 		                         .engine = &world.fake.engine };
 	struct sandbox_options options = { .owner = "me", .name = "it", .spec = spec_default() };
 	struct error err;
@@ -132,6 +133,16 @@ int open_world(void **state)
 	CHECK_OK(sandbox_create(world.manager, &options, &world.sandbox, &err), err);
 	*state = &world;
 	return 0;
+}
+
+int open_world(void **state)
+{
+	return make_world(state, NULL);
+}
+
+int open_trusting_world(void **state)
+{
+	return make_world(state, "certificates");
 }
 
 int close_world(void **state)

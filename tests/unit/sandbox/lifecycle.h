@@ -55,6 +55,8 @@ void report_erase_result(struct world *w, const struct error *why);
 void report_erased(struct world *w);
 void report_ended(struct world *w, enum engine_end end);
 int open_world(void **state);
+/* With CAs that programs trust. */
+int open_trusting_world(void **state);
 int close_world(void **state);
 bool sandbox_exists(struct world *w);
 

@@ -203,6 +203,25 @@ static void freed_manager_calls_no_stop_callback(void **state)
 	assert_int_equal(times, 0);
 }
 
+static void agent_that_exits_before_it_has_the_trusted_file_was_never_ready(void **state)
+{
+	struct world *w = *state;
+	struct result ready = { 0 };
+	int fd;
+
+	sandbox_wake(w->sandbox, on_result, &ready);
+	fd = connect_agent(w);
+	assert_int_equal(ready.times, 0);
+	(void)close(fd);
+	run_turns(w);
+	assert_null(sandbox_channel(w->sandbox));
+	report_ended(w, ENGINE_END_AGENT_DIED);
+	assert_int_equal(ready.times, 1);
+	assert_true(ready.failed);
+	report_erased(w); /* a sandbox that never was ready is removed */
+	assert_false(sandbox_exists(w));
+}
+
 static void overlong_owner_is_refused(void **state)
 {
 	struct world *w = *state;
@@ -232,6 +251,9 @@ int main(void)
 		IN_WORLD(manager_free_fails_all_waiters),
 		IN_WORLD(freed_manager_calls_no_stop_callback),
 		IN_WORLD(overlong_owner_is_refused),
+		cmocka_unit_test_setup_teardown(
+		        agent_that_exits_before_it_has_the_trusted_file_was_never_ready,
+		        open_trusting_world, close_world),
 	};
 
 	return RUN_TESTS("lifecycle", tests);

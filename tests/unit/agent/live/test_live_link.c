@@ -105,6 +105,26 @@ static void connections_go_to_the_oldest_stream(void **state)
 	live_stop(&live);
 }
 
+/* Otherwise the agent would discard the bytes of a host that sends without end. */
+static void closed_connection_ends_the_stream(void **state)
+{
+	struct live live;
+	uint16_t port = find_free_port();
+	struct live_stream *s;
+	int fd;
+
+	live_start(&live, &(struct live_options){ 0 });
+	s = open_link(&live, port);
+	fd = wait_and_connect(&live, port);
+	assert_int_equal(write(fd, "x", 1), 1);
+	LIVE_UNTIL(&live, s->got[WIRE_OUT].len == 1, LIVE_MS);
+	(void)close(fd);
+	LIVE_UNTIL(&live, (s->ended & 1 << WIRE_OUT) != 0, LIVE_MS);
+	LIVE_UNTIL(&live, s->is_over || channel_send(s->stream, WIRE_IN, VIEW("y")) > 1, LIVE_MS);
+	assert_false(s->is_failed);
+	live_stop(&live);
+}
+
 static void port_in_use_is_reported(void **state)
 {
 	struct live live;
@@ -287,6 +307,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(bytes_flow_in_both_directions),
 		TEST(connections_go_to_the_oldest_stream),
+		TEST(closed_connection_ends_the_stream),
 		TEST(port_in_use_is_reported),
 		TEST(large_transfer_is_complete),
 		TEST(agent_connects_to_a_port_of_either_family),
