@@ -2,13 +2,69 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
+#include "base/view.h"
 
 bool rpc_is_id(const json_t *value)
 {
 	if (json_is_string(value))
 		return json_string_length(value) <= RPC_ID_MAX;
 	return json_is_number(value);
+}
+
+/* The id of a message that consists of two parts; NULL: they are not one JSON object with an id. */
+static json_t *read_id(struct view a, struct view b)
+{
+	static const struct json_limits limits = { .depth = 4, .values = 64 };
+	AUTO_JSON json_t *message = NULL;
+	AUTO_BUF struct buf text;
+	struct error err;
+	json_t *id;
+
+	buf_init(&text, a.len + b.len + 1);
+	if (buf_add(&text, a, &err) < 0 || buf_add(&text, b, &err) < 0 ||
+	    json_read(buf_view(&text), &limits, &message, NULL, &err) < 0)
+		return NULL;
+	id = json_object_get(message, "id");
+	return rpc_is_id(id) ? json_incref(id) : NULL;
+}
+
+/* From the text on, or with a NULL pointer if it is not there. */
+static struct view find_text(struct view in, const char *text)
+{
+	const char *at = in.len != 0 ? memmem(in.ptr, in.len, text, strlen(text)) : NULL;
+
+	return (struct view){ at, at != NULL ? (size_t)(in.ptr + in.len - at) : 0 };
+}
+
+/* The id of a response is one of the server's: an error with it would answer another request. */
+static bool is_request(struct view first)
+{
+	struct view inner, method = find_text(first, "\"method\"");
+
+	if (first.len == 0 || method.ptr == NULL)
+		return false;
+	inner = find_text((struct view){ first.ptr + 1, first.len - 1 }, "{");
+	return inner.ptr == NULL || method.ptr < inner.ptr;
+}
+
+/* Clients write the id before the parameters or after them. "}" after the first members makes a
+ * JSON object of them, and so does "{" before the last ones, unless the id is that of an inner
+ * object, whose braces are then not balanced. */
+json_t *rpc_find_id(struct view first, struct view last)
+{
+	struct view at = find_text(find_text(first, "\"id\""), ",");
+	json_t *id = NULL;
+
+	if (!is_request(first))
+		return NULL;
+	if (at.ptr != NULL)
+		id = read_id((struct view){ first.ptr, first.len - at.len }, view_of("}"));
+	for (at = find_text(last, "\"id\""); id == NULL && at.ptr != NULL;
+	     at = find_text((struct view){ at.ptr + 1, at.len - 1 }, "\"id\""))
+		id = read_id(view_of("{"), at);
+	return id;
 }
 
 static int set_id_error(const json_t *id, struct error *err)

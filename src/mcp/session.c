@@ -144,9 +144,12 @@ static void respond_invalid(struct mcp_session *session, struct mcp_exchange *ex
 	session_send_error(session, exchange, id, code, NULL, why->msg);
 }
 
-void mcp_session_reject(struct mcp_session *session, const struct error *why)
+void mcp_session_reject(struct mcp_session *session, struct view first, struct view last,
+                        const struct error *why)
 {
-	respond_invalid(session, NULL, NULL, why);
+	AUTO_JSON json_t *id = rpc_find_id(first, last);
+
+	respond_invalid(session, NULL, id, why);
 }
 
 struct mcp_call *session_find_call(const struct mcp_session *session, const json_t *id)

@@ -70,8 +70,10 @@ struct mcp_session *mcp_session_new(struct mcp_server *server, struct mcp_sink *
 void mcp_session_close(struct mcp_session *session);
 
 void mcp_session_receive(struct mcp_session *session, struct view text);
-/* Sends an error response for a message that the transport could not read completely. */
-void mcp_session_reject(struct mcp_session *session, const struct error *why);
+/* Sends an error response for a message of which the transport has only the first and the last
+ * bytes; the response has the id of the request if it is among them. */
+void mcp_session_reject(struct mcp_session *session, struct view first, struct view last,
+                        const struct error *why);
 
 /* --- HTTP --- */
 

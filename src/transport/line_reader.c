@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/num.h"
 
 /* Bytes of a line that do not count: a byte order mark (3) and a CR. */
 enum { UNCOUNTED_MAX = 4 };
@@ -31,10 +32,37 @@ static void deliver_line(struct line_reader *reader, struct view line)
 		line.len -= strlen(byte_order_mark);
 	}
 	line = view_trim(line);
-	if (line.len > reader->max)
-		reader->events->too_long(reader->ctx);
-	else if (line.len != 0)
+	if (line.len > reader->max) {
+		size_t n = num_min(line.len, LINE_READER_EDGE_MAX);
+
+		reader->events->too_long(reader->ctx, (struct view){ line.ptr, n },
+		                         (struct view){ line.ptr + line.len - n, n });
+	} else if (line.len != 0)
 		reader->events->line(reader->ctx, line);
+}
+
+static void keep_first(struct line_edge *edge, struct view bytes)
+{
+	size_t n = num_min(bytes.len, sizeof edge->bytes - edge->len);
+
+	memcpy(edge->bytes + edge->len, bytes.ptr, n);
+	edge->len += n;
+}
+
+static void keep_last(struct line_edge *edge, struct view bytes)
+{
+	size_t n = num_min(bytes.len, sizeof edge->bytes);
+	size_t kept = num_min(edge->len, sizeof edge->bytes - n);
+
+	memmove(edge->bytes, edge->bytes + edge->len - kept, kept);
+	memcpy(edge->bytes + kept, bytes.ptr + bytes.len - n, n);
+	edge->len = kept + n;
+}
+
+static void discard_bytes(struct line_reader *reader, struct view bytes)
+{
+	keep_first(&reader->first, bytes);
+	keep_last(&reader->last, bytes);
 }
 
 /* Appends to the partial line, or begins to discard it if it gets too long. */
@@ -42,11 +70,15 @@ static void append_partial(struct line_reader *reader, struct view bytes)
 {
 	struct error full;
 
-	if (reader->skipping || buf_add(&reader->partial, bytes, &full) == 0)
+	if (!reader->skipping && buf_add(&reader->partial, bytes, &full) == 0)
 		return;
-	reader->skipping = true;
-	buf_clear(&reader->partial);
-	reader->events->too_long(reader->ctx);
+	if (!reader->skipping) {
+		reader->skipping = true;
+		reader->first.len = reader->last.len = 0;
+		discard_bytes(reader, buf_view(&reader->partial));
+		buf_clear(&reader->partial);
+	}
+	discard_bytes(reader, bytes);
 }
 
 /* Ends a line: `last` is its part in the current chunk. A line that lies in the chunk as a whole
@@ -58,7 +90,11 @@ static void finish_line(struct line_reader *reader, struct view last)
 		return;
 	}
 	append_partial(reader, last);
-	if (!reader->skipping)
+	if (reader->skipping)
+		reader->events->too_long(reader->ctx,
+		                         (struct view){ reader->first.bytes, reader->first.len },
+		                         (struct view){ reader->last.bytes, reader->last.len });
+	else
 		deliver_line(reader, buf_view(&reader->partial));
 	reader->skipping = false;
 	buf_clear(&reader->partial);

@@ -1,10 +1,9 @@
 /* line_reader.h - splits a byte stream into lines of limited length.
  *
  * A line ends with LF or CRLF. A byte order mark at its beginning is removed, and blank lines are
- * skipped. A line that exceeds the maximum is reported once, as soon as it is too long, and its
- * rest is discarded, so memory stays limited and the next line is read normally. The callbacks
- * may pause the reader: the rest of the bytes that were fed is then held until
- * line_reader_resume().
+ * skipped. A line that exceeds the maximum is discarded but for its first and last bytes, so memory
+ * stays limited, and is reported at its end; the next line is read normally. The callbacks may pause
+ * the reader: the rest of the bytes that were fed is then held until line_reader_resume().
  *
  *   line_reader_init() -> line_reader_feed() ... line_reader_end() -> line_reader_done()
  *
@@ -15,16 +14,25 @@
 #include "base/buf.h"
 #include "base/view.h"
 
+enum { LINE_READER_EDGE_MAX = 512 };
+
 struct line_reader_events {
 	void (*line)(void *ctx, struct view line); /* valid until the callback returns */
-	void (*too_long)(void *ctx);
+	/* A line was discarded: its first and its last bytes, at most LINE_READER_EDGE_MAX each. */
+	void (*too_long)(void *ctx, struct view first, struct view last);
+};
+
+struct line_edge {
+	char bytes[LINE_READER_EDGE_MAX];
+	size_t len;
 };
 
 struct line_reader {
 	size_t max;
-	struct buf partial; /* a line without its end */
-	struct buf held;    /* bytes after the line whose callback paused the reader */
-	bool skipping;      /* the rest of a line that is too long is being discarded */
+	struct buf partial;           /* a line without its end */
+	struct buf held;              /* bytes after the line whose callback paused the reader */
+	bool skipping;                /* the rest of a line that is too long is being discarded */
+	struct line_edge first, last; /* of that line */
 	bool paused;
 	const struct line_reader_events *events;
 	void *ctx;

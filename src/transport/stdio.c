@@ -170,7 +170,7 @@ static void on_line(void *ctx, struct view line)
 		mcp_session_receive(stdio->session, line);
 }
 
-static void on_too_long(void *ctx)
+static void on_too_long(void *ctx, struct view first, struct view last)
 {
 	struct stdio *stdio = ctx;
 	struct error err;
@@ -178,7 +178,7 @@ static void on_too_long(void *ctx)
 	(void)error_set(&err, ERR_LIMIT, "a message has more than %zu bytes (max_line)",
 	                stdio->lines.max);
 	if (stdio->session != NULL)
-		mcp_session_reject(stdio->session, &err);
+		mcp_session_reject(stdio->session, first, last, &err);
 }
 
 static const struct line_reader_events line_events = { on_line, on_too_long };

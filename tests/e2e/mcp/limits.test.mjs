@@ -55,7 +55,12 @@ test('a string over its limit is refused', async (t) => {
 
 test('a string of 10 MiB makes the line too long', async (t) => {
   const server = start(t, FIXTURE);
-  server.ask('tools/call', { name: 'test_echo', arguments: { text: 'x'.repeat(10 * MIB) } });
+  server.ask('tools/call', { name: 'test_echo', arguments: { text: 'x'.repeat(10 * MIB) } }, 'long');
+  assertError(await server.next(), -32600, TOO_LONG, 'long');
+  // The official client writes the id last; the id of an answer is not one of the client's.
+  server.send(`{"method":"ping","params":{"x":"${'x'.repeat(10 * MIB)}"},"jsonrpc":"2.0","id":7}`);
+  assertError(await server.next(), -32600, TOO_LONG, 7);
+  server.send(`{"jsonrpc":"2.0","id":8,"result":{"x":"${'x'.repeat(10 * MIB)}"}}`);
   assertError(await server.next(), -32600, TOO_LONG, null);
   await alive(server);
   await server.close();
@@ -66,7 +71,7 @@ test('a line of max_line bytes is accepted, and one byte more refused', async (t
   server.send(longPing(MAX_LINE));
   assert.deepEqual(await server.next(), { jsonrpc: '2.0', id: 1, result: {} });
   server.send(longPing(MAX_LINE + 1, 2)).send(longPing(MAX_LINE, 3));
-  assertError(await server.next(), -32600, TOO_LONG, null);
+  assertError(await server.next(), -32600, TOO_LONG, 2);
   assert.deepEqual(await server.next(), { jsonrpc: '2.0', id: 3, result: {} });
   await server.close();
 });
@@ -75,7 +80,7 @@ test('a line of 11 MiB is refused once', async (t) => {
   const server = start(t, FIXTURE);
   for (let i = 0; i < 3; i++) {
     server.send(longPing(11 * MIB));
-    assertError(await server.next(), -32600, TOO_LONG, null);
+    assertError(await server.next(), -32600, TOO_LONG, 1);
     await alive(server);
   }
   await server.close();
@@ -86,9 +91,9 @@ test('an endless line does not grow memory', async (t) => {
   const chunk = Buffer.alloc(MIB, 'x');
   const write = (bytes) => new Promise((resolve) => server.child.stdin.write(bytes, resolve));
   for (let i = 0; i < 100; i++) await write(chunk);
-  assertError(await server.next(), -32600, TOO_LONG, null);
   assertMemory(server, 100 * MIB);
   await write('\n');
+  assertError(await server.next(), -32600, TOO_LONG, null);
   await alive(server);
   await write(Buffer.concat([chunk, chunk])); // and one that ends with the input: no JSON
   server.child.stdin.end();

@@ -14,7 +14,7 @@ const wait = (id) => ({
 });
 
 const settings = [
-  { name: 'max_line', value: '16K', reported: 16384, send: [ping({ x: 'x'.repeat(16384) })], code: -32600, id: null },
+  { name: 'max_line', value: '16K', reported: 16384, send: [ping({ x: 'x'.repeat(16384) })], code: -32600, id: 'r' },
   { name: 'max_depth', value: '8', reported: 8, send: [ping({ x: [[[[[[[]]]]]]] })], code: -32600, id: 'r' },
   { name: 'max_values', value: '1000', reported: 1000, send: [ping({ x: Array(1001).fill(0) })], code: -32600, id: 'r' },
   { name: 'max_batch', value: '2', reported: 2, send: [[ping({}, 1), ping({}, 2), ping({}, 3)]], code: -32600, id: null },

@@ -1,5 +1,6 @@
 /* fuzz_rpc.c - any JSON is an error with a reason, or a request, notification or response with the
- * members of its kind. Its _meta is valid, or the invalid member is named. */
+ * members of its kind. Its _meta is valid, or the invalid member is named. An id that is found at the
+ * ends of a text is one. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -22,10 +23,15 @@ static void check_meta(const json_t *params)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct json_limits limits = { .depth = 64, .values = 200000 };
+	struct view half = { (const char *)data, size / 2 };
 	AUTO_JSON json_t *value = NULL;
+	AUTO_JSON json_t *id = rpc_find_id(half,
+	                                   (struct view){ half.ptr + half.len, size - half.len });
 	struct rpc_message rpc;
 	struct error err;
 
+	if (id != NULL && !rpc_is_id(id))
+		abort();
 	if (json_read((struct view){ (const char *)data, size }, &limits, &value, NULL, &err) < 0)
 		return 0;
 	if (rpc_decode(value, &rpc, &err) < 0) {

@@ -26,8 +26,10 @@ static void on_line(void *ctx, struct view line)
 	add_line(ctx, line);
 }
 
-static void on_too_long(void *ctx)
+static void on_too_long(void *ctx, struct view first, struct view last)
 {
+	if (first.len > LINE_READER_EDGE_MAX || last.len > LINE_READER_EDGE_MAX)
+		abort();
 	add_line(ctx, view_of("(too long)"));
 }
 

@@ -123,6 +123,37 @@ static void responses_repeat_the_id(void **state)
 	                    "\"message\":\"no\",\"data\":3}}");
 }
 
+static void id_is_found_at_either_end_of_a_request(void **state)
+{
+	static const struct {
+		const char *first, *last, *id;
+	} cases[] = {
+		{ "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"x\",\"params\":{", "}}", "5" },
+		{ "{\"method\":\"x\",\"params\":{\"id\":3,",
+		  "\"},\"jsonrpc\":\"2.0\",\"id\":\"a\"}", "\"a\"" },
+		{ "{\"method\":\"x\",\"params\":{", "\"id\":4}, \"id\" : -6 }", "-6" },
+		{ "{\"method\":\"x\",\"params\":{", "\"id\":4}}", NULL },
+		{ "{\"method\":\"x\",\"params\":{", "x\\\"id\\\":4\"}", NULL },
+		{ "{\"method\":\"x\",\"params\":{", "},\"id\":null}", NULL },
+		{ "{\"method\":\"x\",\"params\":{", "},\"id\":7}]", NULL },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{\"method\":", "}}", NULL },
+		{ "{\"result\":{\"method\":", "},\"id\":5}", NULL },
+		{ "", "\"id\":5}", NULL },
+		{ "xxxx", "xxxx", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_JSON json_t *id = rpc_find_id(view_of(cases[i].first), view_of(cases[i].last));
+		size_t len;
+		AUTO_FREE char *text = id != NULL ? json_write(id, &len) : NULL;
+
+		if (cases[i].id == NULL)
+			assert_null(id);
+		else
+			assert_string_equal(text, cases[i].id);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -130,6 +161,7 @@ int main(void)
 		TEST(invalid_message_is_an_error_with_the_reason),
 		TEST(long_id_is_rejected),
 		TEST(responses_repeat_the_id),
+		TEST(id_is_found_at_either_end_of_a_request),
 	};
 
 	return RUN_TESTS("mcp/rpc", tests);
