@@ -52,6 +52,7 @@ enum {
 
 #define SPEC_WORKSPACE "/workspace"
 #define SPEC_HOME      "/home/coderunner"
+#define SPEC_PYTHON    SPEC_HOME "/.local/venv" /* the virtual environment of Python */
 
 /* name, default, minimum, maximum, unit, help */
 #define SPEC_LIMITS(X)                                                                             \

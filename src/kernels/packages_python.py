@@ -1,9 +1,11 @@
-# packages_python.py ACTION INDEX TRUSTED NAME... - installs, removes and lists Python packages in the user's
-# scheme (below ~/.local), which every Python of the sandbox sees beside the image's packages. The text of
-# python_project.py stands before this one.
+# packages_python.py ACTION INDEX TRUSTED NAME... - installs, removes and lists packages in the virtual environment of
+# the sandbox. The text of python_project.py stands before this one.
+#
+# The environment is the base directory of the user's scheme ($PYTHONUSERBASE): its site-packages are those of the user,
+# which every Python of the sandbox sees beside the image's packages, also one that runs already.
 #
 # The actions: install, uninstall, reset, list; `need` installs one package, and with it what the project in the
-# working directory lists; `project` installs what that lists.
+# working directory lists; `project` installs what that lists; `environment` only makes the environment.
 #
 # What pip prints goes to stderr as it comes. The result is one JSON object on stdout:
 #   {"ok": true, "installed": ["name==1.0"], "removed": [...], "packages": [...], "lines": [...]}
@@ -44,6 +46,34 @@ def own_packages():
     return find_packages([site.getusersitepackages()])
 
 
+def make_environment():
+    """Makes the environment of this Python, which takes neither pip nor the module venv. Returns the path of its Python.
+    Each part replaces its former one at once: another installer may do the same at this moment. The Python comes last, so
+    that an environment that has it is complete."""
+    base, packages, image = site.getuserbase(), site.getusersitepackages(), os.path.realpath(sys.executable)
+    if sys.prefix == base:
+        return base + '/bin/python'
+    files = {'pyvenv.cfg': f'home = {os.path.dirname(image)}\ninclude-system-site-packages = true\n'
+                           f'version = {".".join(map(str, sys.version_info[:3]))}\n'}
+    if sys.prefix != sys.base_prefix:
+        # The image's Python is itself that of an environment, whose packages its base does not have.
+        lines = [f'import site; site.addsitedir({each!r})\n' for each in site.getsitepackages() if os.path.isdir(each)]
+        files[os.path.relpath(packages, base) + '/image.pth'] = ''.join(lines)
+    # With lib64, packages with compiled parts are also where the user's scheme has them.
+    links = {'lib64': 'lib', 'bin/python3': image, 'bin/python': image}
+    os.makedirs(base + '/bin', exist_ok=True)
+    os.makedirs(packages, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=base) as place:
+        for name, text in files.items():
+            with open(place + '/new', 'w') as file:
+                file.write(text)
+            os.replace(place + '/new', f'{base}/{name}')
+        for name in [each for each in links if not os.path.isdir(f'{base}/{each}')]:
+            os.symlink(links[name], place + '/new')
+            os.replace(place + '/new', f'{base}/{name}')
+    return base + '/bin/python'
+
+
 def suits_python(requires):
     lowest = re.search(r'(?:>|&gt;)=\s*(\d+)\.(\d+)', requires)
     return lowest is None or sys.version_info >= (int(lowest[1]), int(lowest[2]))
@@ -71,9 +101,9 @@ def fetch_pip(index):
     return place + '/pip'
 
 
-def pip_command(index):
+def pip_command(python, index):
     if importlib.util.find_spec('pip'):
-        return [sys.executable, '-m', 'pip']
+        return [python, '-m', 'pip']
     uv = shutil.which('uv')
     if uv:
         return [uv, 'pip']
@@ -81,26 +111,26 @@ def pip_command(index):
         pip = fetch_pip(index) if index else None
     except (OSError, ValueError):
         pip = None
-    return [sys.executable, pip] if pip else None
+    return [python, pip] if pip else None
 
 
 def install_command(base, index, trusted, names):
-    if base[-1] == 'pip' and base[0].endswith('uv'):
-        command = base + ['install', '--python', sys.executable, '--prefix', site.getuserbase(), '--break-system-packages']
+    if base[0].endswith('uv'):
+        command = base + ['install', '--python', site.getuserbase() + '/bin/python']
         return command + (['--index-url', index] if index else []) + (['--allow-insecure-host', trusted] if trusted else []) + names
-    command = base + ['install', '--user', '--no-input', '--no-warn-script-location', '--progress-bar', 'off']
+    command = base + ['install', '--no-input', '--no-warn-script-location', '--progress-bar', 'off']
     return command + (['--index-url', index] if index else []) + (['--trusted-host', trusted] if trusted else []) + names
 
 
 def remove_command(base, names):
     if base[0].endswith('uv'):
-        return base + ['uninstall', '--prefix', site.getuserbase(), '--break-system-packages', *names]
+        return base + ['uninstall', '--python', site.getuserbase() + '/bin/python', *names]
     return base + ['uninstall', '--yes', *names]
 
 
 def run(command):
     """Returns the exit status and the lines of the output that explain a failure."""
-    env = dict(os.environ, PIP_BREAK_SYSTEM_PACKAGES='1', PIP_DISABLE_PIP_VERSION_CHECK='1', PYTHONWARNINGS='ignore')
+    env = dict(os.environ, PIP_DISABLE_PIP_VERSION_CHECK='1', PYTHONWARNINGS='ignore')
     lines = []
     with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors='replace') as process:
@@ -177,8 +207,10 @@ def main(action, index, trusted, *names):
         result['packages'] = sorted(before.values(), key=str.lower)
         image = {key: text for key, text in find_packages(sys.path).items() if key not in before}
         result['image'] = sorted(image.values(), key=str.lower)
+    elif action == 'environment':
+        make_environment()
     elif names:
-        base = pip_command(index)
+        base = pip_command(make_environment(), index)
         if base is None:
             return {'ok': False, 'no_installer': True}
         if action == 'project':

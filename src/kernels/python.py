@@ -184,11 +184,13 @@ def import_hidden(name):
 
 
 def add_user_site():
-    """Adds the directory into which pip installs, where Python itself does: in front of the
-    system's. Python looks for it once, when it starts, and the first installation makes it."""
+    """Adds the directory into which packages are installed, where Python itself does: in front of
+    the system's. Python looks for it once, when it starts, and the first installation makes it. If
+    the image's Python is that of a virtual environment, Python leaves the user's directory out."""
     site = sys.modules.get('site')
     path = getattr(site, 'USER_SITE', None)
-    if not path or not site.ENABLE_USER_SITE or path in sys.path or not os.path.isdir(path):
+    is_wanted = path and (site.ENABLE_USER_SITE or sys.prefix != sys.base_prefix)
+    if not is_wanted or path in sys.path or not os.path.isdir(path):
         return
     count = len(sys.path)
     site.addsitedir(path)

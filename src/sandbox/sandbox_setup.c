@@ -130,7 +130,8 @@ char **sandbox_make_env(const struct sandbox *sandbox)
 	if (has_mount(&sandbox->row.spec, TOOLS_TARGET) && !has_variable("PYTHONPATH=", env, count))
 		env[count++] = mem_dup("PYTHONPATH=" TOOLS_TARGET);
 	if (sandbox->path[0] != '\0' && !has_variable("PATH=", env, count))
-		env[count++] = mem_format("PATH=" SPEC_HOME "/.local/bin:%s:/" ROOT_PROGRAMS,
+		env[count++] = mem_format("PATH=" SPEC_HOME "/.local/bin:" SPEC_PYTHON
+		                          "/bin:%s:/" ROOT_PROGRAMS,
 		                          sandbox->path);
 	sandbox_free_env(devices);
 	return env;

@@ -14,14 +14,15 @@ enum { LIST_MAX = 60 * 1024, UMASK = 022, STACKS_MAX = 128, STACK_BYTES = 8 * 10
 
 /* The environment of every program, unless the sandbox or the options override a variable. */
 static const char *const default_env[] = {
-	("PATH=" SPEC_HOME
-	 "/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:"
-	 "/" ROOT_PROGRAMS),
+	("PATH=" SPEC_HOME "/.local/bin:" SPEC_PYTHON
+	 "/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/" ROOT_PROGRAMS),
 	("HOME=" SPEC_HOME),
 	"USER=coderunner",
 	"LOGNAME=coderunner",
 	"SHELL=/bin/sh",
 	"LANG=C.UTF-8",
+	/* What pip installs for the user is in the virtual environment, too. */
+	("PYTHONUSERBASE=" SPEC_PYTHON),
 	/* npm -g installs below the home directory, because /usr is read-only, and require() finds
 	 * the packages there. */
 	("NPM_CONFIG_PREFIX=" SPEC_HOME "/.local"),

@@ -164,11 +164,12 @@ static const struct starter {
 	{ "pnpm", false, false, NULL },
 };
 
-/* "python3.11" is python. A program elsewhere than in the directories of the system has an
- * environment of its own, which installed packages are no part of. */
+/* "python3.11" is python. A program elsewhere than in the directories of the system and in the
+ * sandbox's environment has an environment of its own, which installed packages are no part of. */
 static const struct starter *find_starter(const char *word)
 {
-	static const char *const places[] = { "/usr/bin/", "/usr/local/bin/", "/bin/" };
+	static const char *const places[] = { "/usr/bin/", "/usr/local/bin/", "/bin/",
+		                              SPEC_PYTHON "/bin/" };
 	size_t len;
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text/utf8.h"
+#include "kernels/kernels.h"
 #include "sandbox/run/code_dir.h"
 #include "tools/catalogue.h"
 #include "tools/profiles/internal.h"
@@ -20,18 +21,7 @@ enum {
 	SETUP_MS = 60000,
 };
 
-#define ENVIRONMENT SPEC_HOME "/venv"
-#define PYTHON      ENVIRONMENT "/bin/python"
-
-/* Makes the environment. Packages are installed in the user's scheme (tools/packages), which an
- * environment sees only together with the packages of the system. The lock is for calls at the same
- * time: venv fails where another one is making the same directories. */
-static const char make_program[] =
-        "import fcntl, os, venv\n"
-        "lock = open('" SPEC_HOME "/.venv.lock', 'w')\n"
-        "fcntl.flock(lock, fcntl.LOCK_EX)\n"
-        "if not os.path.exists('" PYTHON "'):\n"
-        "    venv.main(['--without-pip', '--system-site-packages', '" ENVIRONMENT "'])\n";
+#define PYTHON SPEC_PYTHON "/bin/python"
 
 struct python_args {
 	struct view code;
@@ -82,7 +72,7 @@ static void on_environment(struct profile_work *w, const struct profile_run *run
 		w->after(w);
 	else
 		file_work_fail(&w->file, ERR_UNSUPPORTED,
-		               "the virtual environment " ENVIRONMENT " cannot be made: %s",
+		               "the virtual environment " SPEC_PYTHON " cannot be made: %s",
 		               utf8_escape(view_trim(run->errors), shown, sizeof shown));
 }
 
@@ -98,13 +88,15 @@ static void on_no_python(struct file_work *file, const struct error *why)
 {
 	(void)why;
 	profile_run(container_of(file, struct profile_work, file),
-	            &(struct process_options){ .argv = (const char *const[]){ "python3", "-I", "-c",
-	                                                                      make_program, NULL },
-	                                       .deadline_ms = SETUP_MS },
+	            &(struct process_options){
+	                    .argv = (const char *const[]){ "python3", "-c", packages_python_text,
+	                                                   "environment", "", "", NULL },
+	                    .deadline_ms = SETUP_MS },
 	            on_environment);
 }
 
-/* The environment is made at the first use, and again after a reset. */
+/* The environment, which other sandboxes have from the first installation on, is made at the first
+ * use, and again after a reset. */
 static void check_environment(struct profile_work *w)
 {
 	w->file.path = PYTHON;
@@ -117,7 +109,7 @@ static int find_own(const struct mcp_call *call, struct sandbox **ret, struct er
 
 	options.name = "python-executor";
 	options.labels = "profile=python-executor\0";
-	options.env = "VIRTUAL_ENV=" ENVIRONMENT "\0";
+	options.env = "VIRTUAL_ENV=" SPEC_PYTHON "\0";
 	return profile_get_sandbox(call, &options, ret, err);
 }
 
@@ -194,8 +186,8 @@ static void begin_execute(struct profile_work *w)
 /* --- packages ---------------------------------------------------------------------------- */
 
 static const char list_program[] =
-        "import importlib.metadata as m, site, sysconfig\n"
-        "path = [sysconfig.get_path('purelib'), site.getusersitepackages()]\n"
+        "import importlib.metadata as m, sysconfig\n"
+        "path = [sysconfig.get_path('purelib')]\n"
         "for d in sorted(m.distributions(path=path), key=lambda d: d.metadata['Name'].lower()):\n"
         "    print(d.metadata['Name'], d.version)\n";
 
@@ -278,7 +270,7 @@ static void on_info(struct profile_work *w, const struct profile_run *run)
 	json_set(object, "status", json_str(run->exit_code == 0 ? "ready" : "error"));
 	json_set(object, "python_version", json_str_view(view_trim(run->out)));
 	json_set(object, "python_path", json_str(PYTHON));
-	json_set(object, "venv_path", json_str(ENVIRONMENT));
+	json_set(object, "venv_path", json_str(SPEC_PYTHON));
 	json_set(object, "sandbox_id", json_str(sandbox_row(w->file.work.sandbox)->spec.id));
 	profile_answer(w, object);
 }

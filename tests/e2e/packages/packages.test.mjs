@@ -108,6 +108,45 @@ print(s.recv(1000).split(b'\\r\\n')[0])
   assert.equal((await hanging).isError, true);
 });
 
+const WHERE = 'import sys; print(sys.prefix, sys.base_prefix)';
+const ENVIRONMENT = '/home/coderunner/.local/venv';
+
+test('the environment is a virtual one, whose packages every Python of the sandbox sees', async () => {
+  await tools.create_sandbox({ name: 'environment' });
+  const at = { sandbox: 'environment' };
+  const shell = async (command) => structuredOf(await tools.run_command({ ...at, command })).stdout;
+  const [prefix, image] = (await shell(`python3 -c '${WHERE}'`)).split(/\s/);
+  assert.equal(prefix, image);
+  const own = (await shell('command -v python3')).trim();
+  await install(['alpha<2'], at);
+  for (const python of ['python3', 'python', `${ENVIRONMENT}/bin/python`]) assert.equal(await shell(`${python} -c '${WHERE}'`), `${ENVIRONMENT} ${image}\n`);
+  assert.equal(await shell(`${own} -c 'import alpha; ${WHERE}'`), `${image} ${image}\n`);
+  // Isolated from the user's site-packages too.
+  assert.equal(await shell(`python3 -I -c 'import alpha; print(alpha.__file__.startswith("${ENVIRONMENT}/lib/"))'`), 'True\n');
+  // An environment is not externally managed: pip works in it without the settings that sandboxes have.
+  if (!(await shell(`${own} -m pip --version`))) return;
+  assert.match(await shell('PIP_CONFIG_FILE=/dev/null python3 -m pip uninstall --yes alpha'), /Successfully uninstalled alpha-1.0/);
+  assert.deepEqual(structuredOf(await tools.list_packages(at)).packages, []);
+});
+
+test("an image's Python that is that of a virtual environment keeps its packages", async () => {
+  const PATH = `${ENVIRONMENT}/bin:/workspace/image/bin:/usr/local/bin:/usr/bin:/bin`;
+  await tools.create_sandbox({ name: 'virtual', env: { PATH } });
+  const at = { sandbox: 'virtual' };
+  const made = await tools.run_command({
+    ...at,
+    command: `python3 -m venv --without-pip image && cd image/lib/python3*/site-packages && echo 'X = 5' > imaged.py &&
+      mkdir linked && echo 'Y = 6' > linked/edited.py && echo "$PWD/linked" > edited.pth`,
+  });
+  assert.equal(structuredOf(made).exit_code, 0, textOf(made));
+  structuredOf(await tools.sandbox_info({ ...at, detail: 'full' })); // looks up the programs of languages again
+  assert.equal((await python('import imaged; print(imaged.X)', { ...at, session: 's' })).stdout, '5\n');
+  assert.deepEqual(structuredOf(await install(['alpha==1.0'], at)).installed, ['alpha==1.0']);
+  const code = 'import sys, imaged, edited, alpha; print(imaged.X, edited.Y, alpha.VALUE, sys.prefix)';
+  assert.equal((await python(code, { ...at, session: 's' })).stdout, '5 6 1 /workspace/image\n');
+  assert.equal(structuredOf(await tools.run_command({ ...at, command: `python3 -c '${code}'` })).stdout, `5 6 1 ${ENVIRONMENT}\n`);
+});
+
 test('pip comes from the index where the image has none', async () => {
   await tools.create_sandbox({ name: 'no-pip' });
   const at = { sandbox: 'no-pip' };
@@ -126,17 +165,18 @@ test('uv installs where there is no pip', async () => {
   // installer's Python would find the pip of the machine.
   const uv = `#!/bin/sh
 echo "$@" >> ~/uv.log
-[ "$1 $2" = "pip install" ] && [ "$3 $5 $7" = "--python --prefix --break-system-packages" ] || exit 9
-shift 7
+[ "$1 $2 $3" = "pip install --python" ] || exit 9
+python=$4
+shift 4
 case "$*" in *--allow-insecure-host*) host=$4; index=$2; shift 4; set -- --index-url "$index" --trusted-host "$host" "$@" ;; esac
-exec /usr/bin/python3 -m pip install --user --break-system-packages "$@"
+exec "$python" -m pip install "$@"
 `;
   const python3 = '#!/bin/sh\nexec /usr/bin/python3 -S "$@"\n';
   for (const [name, content] of Object.entries({ uv, python3 })) await tools.write_file({ ...at, path: `/home/coderunner/.local/bin/${name}`, content });
   const { exit_code } = structuredOf(await tools.run_command({ ...at, command: 'chmod +x ~/.local/bin/*; test -x /usr/bin/python3 && /usr/bin/python3 -m pip --version' }));
   if (exit_code !== 0) return; // an image without pip, whose stand-in would have none either
   assert.deepEqual(structuredOf(await install(['alpha==1.0'], at)).installed, ['alpha==1.0']);
-  assert.match(structuredOf(await tools.run_command({ ...at, command: 'cat ~/uv.log' })).stdout, /^pip install --python \S+ --prefix \/home\/coderunner\/\.local --break-system-packages --index-url http:\/\/pip\.belljar\.internal\/simple .*alpha==1\.0$/m);
+  assert.match(structuredOf(await tools.run_command({ ...at, command: 'cat ~/uv.log' })).stdout, /^pip install --python \/home\/coderunner\/\.local\/venv\/bin\/python --index-url http:\/\/pip\.belljar\.internal\/simple .*alpha==1\.0$/m);
 });
 
 test('packages of the system are explained', async (t) => {

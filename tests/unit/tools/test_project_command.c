@@ -44,6 +44,8 @@ static void commands_have_a_language_and_a_directory(void **state)
 		{ "echo 'x; python3 x.py'", NULL, '-', NULL, NULL },
 		{ "pythonic x.py", NULL, '-', NULL, NULL },
 		{ ".venv/bin/python main.py", NULL, '-', NULL, NULL },
+		{ "/home/coderunner/.local/venv/bin/python main.py", NULL, 'p', "/workspace",
+		  NULL },
 		{ "cd \"$HOME/x\" && python main.py", NULL, '-', NULL, NULL },
 		{ "cd ~/x && python main.py", NULL, '-', NULL, NULL },
 		{ "cd && python main.py", NULL, '-', NULL, NULL },
