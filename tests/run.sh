@@ -8,7 +8,7 @@
 # Three lines of work run side by side: the suites of this machine, the suites on Docker and then on Podman,
 # and, with a low priority, lint. The virtual machine runs beside them, with a high priority, because a kernel
 # that does not get a processor for half a minute reports that and stops. The attacks that use up the machine
-# run last. Attacks have their files on the disk: in memory, a sandbox's files would count as its memory.
+# run last, with their files on the disk: in memory, a sandbox's files would count as its memory.
 set -eu
 . tests/suites.sh
 clear_results
@@ -22,7 +22,7 @@ is_root() {
 
 {
   # The slow suites come first.
-  ! is_root || seconds=2400 add "escape" env TMPDIR=/tmp python3 tests/escape/run.py --exhaustion without
+  ! is_root || seconds=2400 add "escape" python3 tests/escape/run.py --exhaustion without
   if $npm_ok; then
     # shellcheck disable=SC2046 # words
     end_to_end_suites build $(end_to_end_files '*')

@@ -69,7 +69,7 @@ end_to_end_suites() {
   build=$1
   shift
   for file in "$@"; do
-    case $build/$file in build/tests/e2e/files/* | build/tests/e2e/sandbox/*) place=/tmp ;; *) place=${TMPDIR:-/tmp} ;; esac
+    case $build/$file in build/tests/e2e/sandbox/*) place=/tmp ;; *) place=${TMPDIR:-/tmp} ;; esac
     add "e2e $(basename "$file" .test.mjs) with $build/belljar" env TMPDIR="$place" BELLJAR="$PWD/$build/belljar" \
       FIXTURE="$PWD/$build/fixture" "$node" --test --test-reporter=tap "$file"
   done
