@@ -56,7 +56,10 @@ test('a token that is revoked is refused at once, and what it has open is closed
   assert.deepEqual(list.map(({ user, scopes, note }) => [user, scopes, note]), [['alice', 'run,files', undefined], ['bob', 'run', 'a note']]);
   const server = await start(t, path);
   const [hers, his] = [await server.handshake(REVISION, bearer(alice)), await server.handshake(REVISION, bearer(bob))];
-  const laptop = await server.handshake(REVISION, bearer(token(path, 'add', 'alice', '--note', 'laptop')));
+  const added = bearer(token(path, 'add', 'alice', '--note', 'laptop'));
+  // A process of the server tells it that the file has changed: that takes a moment.
+  await eventually(async () => (await server.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, added)).status !== 401, 'added');
+  const laptop = await server.handshake(REVISION, added);
   const [herStream, hisStream, laptopStream] = [await server.get(hers), await server.get(his), await server.get(laptop)];
   assert.equal(herStream.status, 200);
   const running = server.call(hers, 'run_command', { command: 'sleep 300' });
