@@ -61,16 +61,14 @@ end_to_end_files() {
   find tests/e2e -name node_modules -prune -o -name "$1.test.mjs" -print | LC_ALL=C sort
 }
 
-# end_to_end_suites BUILD FILE... - a suite for each file of end-to-end tests, of the programs in BUILD. The
-# released program has the files of some sandboxes on the disk, all others have them in memory (in_memory.sh).
+# end_to_end_suites BUILD FILE... - a suite for each file of end-to-end tests, of the programs in BUILD
 end_to_end_suites() {
   node=tests/e2e/node_modules/node/bin/node
   [ -x "$node" ] || node=node
   build=$1
   shift
   for file in "$@"; do
-    case $build/$file in build/tests/e2e/sandbox/*) place=/tmp ;; *) place=${TMPDIR:-/tmp} ;; esac
-    add "e2e $(basename "$file" .test.mjs) with $build/belljar" env TMPDIR="$place" BELLJAR="$PWD/$build/belljar" \
+    add "e2e $(basename "$file" .test.mjs) with $build/belljar" env BELLJAR="$PWD/$build/belljar" \
       FIXTURE="$PWD/$build/fixture" "$node" --test --test-reporter=tap "$file"
   done
 }

@@ -33,5 +33,6 @@ cp /usr/share/base-passwd/group.master "$root/etc/group"
 } | grep -vE '^(dev|proc|run|sys|tmp|root|etc/passwd|etc/group|usr/lib/node_modules|usr/include)(/|$)' |
   keep_existing >"$root/files"
 tar --create --file "$1.new" --directory / --no-recursion --files-from "$root/files"
-tar --append --file "$1.new" --directory "$root" --owner=0 --group=0 dev etc proc root run sys tmp
+tar --append --file "$1.new" --directory "$root" --owner=0 --group=0 dev etc/passwd etc/group proc root run sys \
+  tmp
 mv "$1.new" "$1"
