@@ -322,7 +322,6 @@ TIDY_CHECKS = $(if $(filter 1,$(ANALYSE)),,'--checks=-clang-analyzer-*')
 
 build/lint/%.tidy: %.c build/obj/%.o .clang-tidy
 	@mkdir -p $(@D)
-	$(Q)clang -fsyntax-only $(CHECKED) $<
 	$(Q)clang-tidy --quiet $(TIDY_CHECKS) $< -- $(CHECKED) >$@.out 2>&1 || { cat $@.out; exit 1; }
 	$(Q)touch $@
 
