@@ -3,11 +3,9 @@
 set -eu
 . tests/installed.sh
 
-# With all packages that these depend on.
-packages='base-files bash coreutils dash debianutils diffutils findutils grep gzip hostname libc-bin mawk ncurses-base
-  ncurses-bin perl-base sed tar util-linux apt dpkg python3 python3-pip procps perl curl git openssh-client nodejs
-  python3-contourpy python3-cycler python3-dateutil python3-kiwisolver python3-numpy python3-packaging python3-pil
-  python3-pyparsing'
+# With the essential packages, and all packages that these depend on.
+packages='mawk apt python3 python3-pip procps perl curl git openssh-client nodejs python3-contourpy python3-cycler
+  python3-dateutil python3-kiwisolver python3-numpy python3-packaging python3-pil python3-pyparsing'
 # Alone: what Matplotlib depends on would be a gigabyte, with compilers.
 alone='python3-matplotlib python-matplotlib-data'
 
@@ -25,11 +23,13 @@ cp /usr/share/base-passwd/passwd.master "$root/etc/passwd"
 cp /usr/share/base-passwd/group.master "$root/etc/group"
 
 # npm is left out: an image that has Node without npm is part of the tests.
-# shellcheck disable=SC2086 # lists of names
+# shellcheck disable=SC2046,SC2086 # lists of names
 {
-  { list_with_dependencies $packages && printf '%s\n' $alone; } | list_files
+  { list_with_dependencies $packages $(dpkg-query -W -f '${Essential} ${Package}\n' | sed -n 's/^yes //p') &&
+    printf '%s\n' $alone; } | list_files
   list_libraries
   echo etc/ld.so.cache
+  find /etc/ssl/certs | cut -c 2- # made by update-ca-certificates
 } | grep -vE '^(dev|proc|run|sys|tmp|root|etc/passwd|etc/group|usr/lib/node_modules|usr/include)(/|$)' |
   keep_existing >"$root/files"
 tar --create --file "$1.new" --directory / --no-recursion --files-from "$root/files"
