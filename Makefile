@@ -294,8 +294,9 @@ check: build/belljar build/fixture $(UNIT_PROGRAMS) ## the quick test for every 
 test: test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/in_memory.sh sh tests/run.sh
 
-test-long: test-programs ## what takes too long for every day: all attacks, here and with cgroup version 2, soaks of SOAK_SECONDS over stdio and HTTP, and a load of 5,500 connections (root; 150 minutes)
+test-long: test-programs ## what takes too long for every day: clang's analyser, all end-to-end tests under the sanitizers, all attacks, here and with cgroup version 2, soaks of SOAK_SECONDS over stdio and HTTP, and a load of 5,500 connections (root; 150 minutes)
 	rm -rf build/lint && $(MAKE) lint ANALYSE=1
+	sh tests/in_memory.sh sh tests/sanitized.sh
 	python3 tests/escape/run.py --long
 	VM_SECONDS=5400 sh tests/vm/cgroup2.sh long
 	python3 tests/soak/soak.py
