@@ -40,7 +40,7 @@ MUST_CHECK int rpc_decode(const json_t *value, struct rpc_message *ret, struct e
 /* True if the value can be the id of a request. */
 bool rpc_is_id(const json_t *value);
 
-/* The id in the first or the last bytes of a message, which the caller owns; NULL: none was found. */
+/* The id in the first or the last bytes of a request; NULL: none was found. The caller owns it. */
 json_t *rpc_find_id(struct view first, struct view last);
 
 /* These constructors take over result, params and data. They borrow id; NULL becomes null. */

@@ -61,6 +61,8 @@ static void keep_last(struct line_edge *edge, struct view bytes)
 
 static void discard_bytes(struct line_reader *reader, struct view bytes)
 {
+	if (bytes.len == 0)
+		return;
 	keep_first(&reader->first, bytes);
 	keep_last(&reader->last, bytes);
 }

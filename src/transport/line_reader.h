@@ -1,9 +1,10 @@
 /* line_reader.h - splits a byte stream into lines of limited length.
  *
  * A line ends with LF or CRLF. A byte order mark at its beginning is removed, and blank lines are
- * skipped. A line that exceeds the maximum is discarded but for its first and last bytes, so memory
- * stays limited, and is reported at its end; the next line is read normally. The callbacks may pause
- * the reader: the rest of the bytes that were fed is then held until line_reader_resume().
+ * skipped. A line that exceeds the maximum is discarded but for its first and last bytes, so
+ * memory stays limited, and is reported at its end; the next line is read normally. The callbacks
+ * may pause the reader: the rest of the bytes that were fed is then held until
+ * line_reader_resume().
  *
  *   line_reader_init() -> line_reader_feed() ... line_reader_end() -> line_reader_done()
  *

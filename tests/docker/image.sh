@@ -19,8 +19,8 @@ trap 'rm -rf "$root"' EXIT
 mkdir -p "$root/etc" "$root/dev" "$root/proc" "$root/sys" "$root/run" "$root/tmp" "$root/root"
 chmod 1777 "$root/tmp"
 # The accounts are those of a new Debian, not this machine's.
-cp /usr/share/base-passwd/passwd.master "$root/etc/passwd"
-cp /usr/share/base-passwd/group.master "$root/etc/group"
+sed 's/:\*:/:x:/' /usr/share/base-passwd/passwd.master >"$root/etc/passwd"
+sed 's/:\*:/:x:/' /usr/share/base-passwd/group.master >"$root/etc/group"
 
 # npm is left out: an image that has Node without npm is part of the tests.
 # shellcheck disable=SC2046,SC2086 # lists of names

@@ -18,7 +18,7 @@ const MEMORY = `python3 -c "x = bytearray(400 << 20)"`;
 /** What a program meets: a shell command, and what the answer says about it. */
 const runs = {
   memory: [MEMORY, /memory: processes were killed, the limit is 128 MiB: use less, or have the operator set --memory 256M\]/],
-  'processes left running': ['sleep 99 & echo bye', /left running were ended \(sleep 99\): a program runs no longer than the call that starts it\]/],
+  'processes left running': ['sleep 99 & sleep 1; echo bye', /left running were ended \(sleep 99\): a program runs no longer than the call that starts it\]/],
   time: ['sleep 99', /timed out|ended after/],
   output: ['yes | head -c 3000000', /bytes left out/],
   network: [PROXIED, /one\.example:80 is not allowed: the network policy of this sandbox is 'allow'\. Ask the administrator of belljar: --network allow --allow-hosts one\.example/],
