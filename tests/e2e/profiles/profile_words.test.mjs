@@ -91,7 +91,7 @@ const calls = {
   ],
 };
 
-const settings = { RUN_TIMEOUT: 4, MEMORY: '128M', MEMORY_MAX: '1G', DISK: '64M', DISK_MAX: '1G', NETWORK: 'allow', ALLOW_HOSTS: 'only.example', OWNER_PROCESSES: 4 };
+const settings = { RUN_TIMEOUT: 12, MEMORY: '128M', MEMORY_MAX: '1G', DISK: '64M', DISK_MAX: '1G', NETWORK: 'allow', ALLOW_HOSTS: 'only.example', OWNER_PROCESSES: 4 };
 const namesOf = ({ tools }) => [
   ...tools.map((tool) => tool.name),
   ...tools.flatMap((tool) => Object.keys(tool.inputSchema.properties ?? {})).filter((name) => name.includes('_')),
@@ -122,7 +122,7 @@ for (const name of Object.keys(places))
       },
     }));
     const parts = { tools, json: jsonOf(tools), text: textsOf(tools) };
-    const place = await places[name](parts, { timeout: 4 });
+    const place = await places[name](parts, { timeout: 12 });
     for (const [what, [command, expected]] of Object.entries(runs)) {
       await place.run(command).catch(() => {}); // some of them end the sandbox
       assert.match(JSON.stringify(results.at(-1)), expected, what);
