@@ -34,7 +34,9 @@ void direct_accept(int listener, int in, int out)
 		fd = accept(listener, NULL, NULL);
 	(void)unlink(address.sun_path);
 	(void)close(listener);
-	if (fd >= 0 && recv(fd, &byte, 1, MSG_PEEK) > 0) {
+	if (fd < 0)
+		return;
+	if (recv(fd, &byte, 1, MSG_PEEK) > 0) {
 		(void)dup2(fd, in);
 		(void)dup2(fd, out);
 	}
