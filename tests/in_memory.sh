@@ -27,10 +27,10 @@ mount_memory() {
     mount -o loop,noatime,nobarrier,discard "$1/image" "$1" && chmod 1777 "$1"
 }
 
-for old in /tmp/belljar-test.*; do
+for old in /tmp/bj-test.*; do
   [ ! -d "$old" ] || [ -d "/proc/${old##*.}" ] || remove_mounts "$old"
 done
-dir=/tmp/belljar-test.$$
+dir=/tmp/bj-test.$$
 mkdir "$dir"
 trap 'remove_mounts "$dir"' EXIT
 trap 'exit 1' HUP INT TERM

@@ -34,6 +34,7 @@ static struct process *start_fake(const char *behaviour, const char *session, bo
 
 	*fake = (struct fake){ .options = { "-c", behaviour, NULL } };
 	fake->program = (struct kernel_program){ .language = "python",
+		                                 .runners = kernel_python.runners,
 		                                 .options = fake->options,
 		                                 .text = behaviour,
 		                                 .text_end = behaviour,
