@@ -78,7 +78,7 @@ static bool loses_files(const struct sandbox *sandbox)
 	return sandbox->row.temporary && sandbox_reader(sandbox) == SANDBOX_FOR_PERSON;
 }
 
-/* What a sandbox that ended at a limit has lost. */
+/* The sentence about what is lost when a sandbox ends at a limit. */
 static const char *describe_loss(const struct sandbox *sandbox)
 {
 	return loses_files(sandbox) ? "its files are removed, because it is temporary"

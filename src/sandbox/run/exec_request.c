@@ -21,7 +21,7 @@ static const char *const default_env[] = {
 	"LOGNAME=coderunner",
 	"SHELL=/bin/sh",
 	"LANG=C.UTF-8",
-	/* What pip installs for the user is in the virtual environment, too. */
+	/* "pip install --user" installs in the virtual environment, too. */
 	("PYTHONUSERBASE=" SPEC_PYTHON),
 	/* npm -g installs below the home directory, because /usr is read-only, and require() finds
 	 * the packages there. */

@@ -33,7 +33,7 @@ struct profile {
 	bool has_side_paths;  /* over HTTP: /skills, /artifacts (server/http/side_paths.h) */
 	uint64_t memory, cpu; /* limits of its sandboxes unless the operator sets them; or 0 */
 	const struct profile_setting *settings; /* ends with option NULL; or NULL */
-	/* What to do about packages, for a program that reaches no host because its sandbox has no
+	/* Advice about packages, for a program that reaches no host because its sandbox has no
 	 * network; NULL for the default set, whose hints are those of run_hint.c. */
 	const char *no_network;
 	/* Responds with an error in the profile's shape; NULL: a result with isError. */
