@@ -36,9 +36,9 @@ unit_suites() {
 live_suites() {
   for source in tests/unit/agent/live/test_*.c; do
     name=$(basename "$source" .c)
-    add "unit agent/live/$name" env BELLJAR_LOAD_MIB=256 "build/san/unit/agent/live/$name"
+    add "unit agent/live/$name" env BELLJAR_LOAD_MIB=32 "build/san/unit/agent/live/$name"
     add "unit agent/live/$name with build/san/agent" \
-      env BELLJAR_AGENT="$PWD/build/san/agent" BELLJAR_LOAD_MIB=64 "build/san/unit/agent/live/$name"
+      env BELLJAR_AGENT="$PWD/build/san/agent" BELLJAR_LOAD_MIB=32 "build/san/unit/agent/live/$name"
   done
 }
 

@@ -4,8 +4,9 @@
 Prints TAP while it runs, and a table of all results at the end. A test that fails is run once more at the end,
 with nothing of this suite beside it, and named if it passes then. Needs root: it runs belljar as root and
 as two other users, of whom one gets subordinate ids. It runs in a mount namespace of its own, so that
-/etc/subuid and /etc/passwd of the machine are not changed. --long adds tests that take minutes;
---exhaustion leaves out the tests that use up the machine, or runs only those.
+/etc/subuid and /etc/passwd of the machine are not changed. A test for both ordinary users, U and S,
+runs as one of them, in turn; --long runs it as both, and adds tests that take minutes. --exhaustion leaves
+out the tests that use up the machine, or runs only those.
 """
 import argparse
 import importlib
@@ -98,7 +99,7 @@ def run_mode(options, mode):
     try:
         copy_programs(top / "programs")
         for test in selected_tests(options)[part::parts]:
-            if not harness.applies(test, mode) or runs_alone(test) != options.alone:
+            if not runs_in(options, test, mode) or runs_alone(test) != options.alone:
                 continue
             begin = time.monotonic()
             why = run_one(test, mode, belljar, top)
@@ -108,6 +109,15 @@ def run_mode(options, mode):
                 print(f"#   {line[:1000]}", flush=True)
     finally:
         remove(top)
+
+
+def runs_in(options, test, mode):
+    """Whether the test runs in the mode: U and S differ little, so that without --long, and if both are asked
+    for, every second test runs as S and the others as U."""
+    if not harness.applies(test, mode):
+        return False
+    both = set("US") <= set(test["modes"]) and set("US") <= set(options.mode)
+    return options.long or not both or mode not in "US" or mode == "US"[harness.TESTS.index(test) % 2]
 
 
 def runs_alone(test):
@@ -149,7 +159,7 @@ def print_table(options, results):
         row = ""
         for mode in modes:
             key = f"{test['number']} {mode} {test['what']}"
-            row += f"{'-' if not harness.applies(test, mode) else 'ok' if passed.get(key) else 'FAILED':>8}"
+            row += f"{'-' if not runs_in(options, test, mode) else 'ok' if passed.get(key) else 'FAILED':>8}"
         print(f"# {test['number']:8}{test['what'][:62]:64}{row}")
     if "D" in modes:
         for test in selected_tests(options):
@@ -164,11 +174,11 @@ def print_table(options, results):
 def run_together(options, modes, more, results, failed=None):
     """Runs one process for each mode at the same time: the modes are different users. Mode D, which mostly
     waits for the daemon, has several processes."""
-    line = [sys.executable, __file__, "--part", "--only", options.only, "--belljar",
+    line = [sys.executable, __file__, "--mode", options.mode, "--only", options.only, "--belljar",
             options.belljar, *more, *["--long"] * options.long]
     shares = [(mode, f"{k}/{n}") for mode in modes
               for n in [DOCKER_PROCESSES if mode == "D" and "--alone" not in more else 1] for k in range(n)]
-    parts = [subprocess.Popen([*line, "--mode", mode, "--share", share], stdout=subprocess.PIPE, text=True,
+    parts = [subprocess.Popen([*line, "--part", mode, "--share", share], stdout=subprocess.PIPE, text=True,
                               errors="replace") for mode, share in shares]
     lock = threading.Lock()
     readers = [threading.Thread(target=forward_output, args=(part, results, failed, lock)) for part in parts]
@@ -186,7 +196,7 @@ def main():
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--exhaustion", choices=["with", "without", "only"], default="with",
                         help="tests that load the machine: with them, without them, or nothing else")
-    parser.add_argument("--part", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--part", default="", help=argparse.SUPPRESS)
     parser.add_argument("--what", default="", help=argparse.SUPPRESS)
     parser.add_argument("--share", default="0/1", help=argparse.SUPPRESS)
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
@@ -196,7 +206,7 @@ def main():
         sys.exit("run.py: needs root")
     load_tests()
     if options.part:
-        run_mode(options, options.mode)
+        run_mode(options, options.part)
         return
     results, statuses, failed = [], [], []
     if options.exhaustion != "only":
@@ -209,9 +219,10 @@ def main():
         if results[-1].startswith("ok"):
             print(f"# UNSTEADY {number} {mode} {what}: failed beside others, passed alone", flush=True)
     failures = sum(line.startswith("not") for line in results)
-    print(f"1..{sum(len([m for m in options.mode if harness.applies(t, m)]) for t in selected_tests(options))}")
+    print(f"1..{sum(len([m for m in options.mode if runs_in(options, t, m)]) for t in selected_tests(options))}")
     print_table(options, results)
-    print(f"# {len(results) - failures} passed, {failures} failed; '-': the test does not apply to that mode")
+    print(f"# {len(results) - failures} passed, {failures} failed; "
+          "'-': the test does not apply to that mode, or ran as the other user")
     sys.exit(1 if failures or any(statuses) else 0)
 
 

@@ -214,8 +214,10 @@ export async function connectHttp(t, server, { version = 2, kind = 'streamable',
   const client = new Client(INFO, { ...options, ...(mode && { versionNegotiation: { mode } }) });
   const url = new URL(path ?? (kind === 'sse' ? '/sse' : '/mcp'), server.url);
   const transport = new Transport(url, { requestInit: { headers }, eventSourceInit: undefined });
-  const call = (params, more) =>
-    version === 1 ? client.callTool(params, undefined, more) : client.callTool(params, more);
+  const call = (params, more) => {
+    const callOptions = { timeout: PATIENCE_MS, ...more };
+    return version === 1 ? client.callTool(params, undefined, callOptions) : client.callTool(params, callOptions);
+  };
   transport.pid = server.pid;
   const session = new Session(client, transport, call);
   t.after(() => client.close());

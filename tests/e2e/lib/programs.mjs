@@ -45,7 +45,7 @@ export function serverEnv(extra) {
 export const isSanitized = (program) => readFileSync(program).includes('__asan_init');
 
 /** Generous: it only bounds how long a failing test hangs. */
-export const PATIENCE_MS = 60_000;
+export const PATIENCE_MS = 300_000;
 
 const SANITIZER = /ERROR: (Address|Leak)Sanitizer|runtime error:|AddressSanitizer:DEADLYSIGNAL/;
 

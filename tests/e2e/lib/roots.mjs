@@ -43,7 +43,7 @@ export async function openWithRoots(t, roots, settings = {}) {
     await client.close();
     assert.equal(complaint(session.stderr), null);
   };
-  session.call = (params, options) => client.callTool(params, undefined, options);
+  session.call = (params, options) => client.callTool(params, undefined, { timeout: PATIENCE_MS, ...options });
   session.change = async (to) => {
     const count = session.asked;
     session.roots = to;

@@ -76,7 +76,7 @@ const parameters = (program, env, args) => ({
 export function connectV1(t, { program = FIXTURE, env, args, options } = {}) {
   const client = new ClientV1(INFO, options);
   const transport = new StdioV1(parameters(program, env, args));
-  const call = (params, options) => client.callTool(params, undefined, options);
+  const call = (params, options) => client.callTool(params, undefined, { timeout: PATIENCE_MS, ...options });
   return open(t, new Session(client, transport, call));
 }
 
@@ -87,6 +87,6 @@ export function connectV2(t, { program = FIXTURE, env, mode, options } = {}) {
     ...(mode && { versionNegotiation: { mode } }),
   });
   const transport = new StdioV2(parameters(program, env));
-  const call = (params, callOptions) => client.callTool(params, callOptions);
+  const call = (params, callOptions) => client.callTool(params, { timeout: PATIENCE_MS, ...callOptions });
   return open(t, new Session(client, transport, call));
 }
