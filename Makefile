@@ -332,8 +332,7 @@ build/lint/%.tidy: %.c build/obj/%.o .clang-tidy
 # file includes it, because #pragma once in a main file is a warning of its own.
 build/lint/%.alone: %.h Makefile
 	@mkdir -p $(@D)
-	$(Q)echo '#include "$(<:src/%=%)"' | $(CC) -fsyntax-only $(LANGUAGE) $(LIB_CFLAGS) -x c -
-	$(Q)echo '#include "$(<:src/%=%)"' | $(CC) -fsyntax-only $(CHECKED) -MMD -MP -MT $@ -MF $(@:.alone=.d) -x c -
+	$(Q)echo '#include "$(<:src/%=%)"' | $(CC) -fsyntax-only $(COMMON) -MT $@ -MF $(@:.alone=.d) -x c -
 	$(Q)touch $@
 
 # LINT=changed: only the files that differ from the last commit.
