@@ -8,7 +8,7 @@
 # Three lines of work run side by side: the suites of this machine, the suites on Docker and then on Podman,
 # and, with a low priority, lint. The virtual machine runs beside them, with a high priority, because a kernel
 # that does not get a processor for half a minute reports that and stops. The attacks that use up the machine
-# run last.
+# run when the suites of this machine are done.
 set -eu
 . tests/suites.sh
 clear_results
@@ -65,8 +65,8 @@ fi
 run_suites build/suites/list "$(($(nproc) + 1))"
 
 if is_root; then
-  wait "$containers"
   sh tests/suite.sh 1800 "escape by exhaustion" python3 tests/escape/run.py --exhaustion only
+  wait "$containers"
   sh tests/suite.sh 1200 "escape by exhaustion on docker" sh tests/docker/run.sh escape --exhaustion only
   cat build/suites/escape*.tap | grep -E '^# ([A-Z][A-Z]-[0-9]|test )' || :
 else

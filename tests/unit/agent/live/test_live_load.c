@@ -205,7 +205,7 @@ static size_t own_fds(void)
 }
 
 /* The test is a subreaper: processes that an agent left behind become its children. */
-static void agents_leave_nothing_behind_after_200_starts(void **state)
+static void agents_leave_nothing_behind_after_100_starts(void **state)
 {
 	struct live live;
 	size_t before;
@@ -214,7 +214,7 @@ static void agents_leave_nothing_behind_after_200_starts(void **state)
 	live_stop(&live);
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
 	before = own_fds();
-	for (unsigned i = 0; i < 200; i++) {
+	for (unsigned i = 0; i < 100; i++) {
 		struct live_stream *s;
 
 		files_begin(&live, state, (struct live_options){ 0 });
@@ -233,7 +233,7 @@ int main(void)
 {
 	const struct CMUnitTest all[] = {
 		TWICE(agent_carries_100_programs_and_a_large_file_at_once),
-		TWICE(agents_leave_nothing_behind_after_200_starts),
+		TWICE(agents_leave_nothing_behind_after_100_starts),
 	};
 
 	return RUN_TESTS("live load", all);
