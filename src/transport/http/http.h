@@ -28,7 +28,6 @@
 #include "base/view.h"
 
 struct buf;
-struct error;
 struct http_request;
 struct http_server;
 struct http_tls;

@@ -5,7 +5,7 @@
  *     |         |        | RAW        |
  *     '---------'--------'--'---------'-----> FLUSH ---> LINGER ---> CLOSED
  *
- *   server.c              accepts connections; one timer visits all of them about once a second
+ *   http_server.c         accepts connections; one timer visits all of them about once a second
  *   conn.c conn_output.c  the states of a connection; what is written while input is processed is
  *                         collected and sent by one system call
  *   tls.c                 decrypts and encrypts in memory
@@ -173,7 +173,7 @@ void request_probe(struct http_request *request);
 const char *status_text(int status);
 void stream_keep_alive(struct http_request *request);
 
-/* server.c */
+/* http_server.c */
 void server_wake(struct http_server *server);
 void server_start_sweep(struct http_server *server);
 const char *server_date(struct http_server *server);

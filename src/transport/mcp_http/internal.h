@@ -19,7 +19,7 @@
  *   stream_response.c  the response of a stream: JSON at once, or text/event-stream
  *   events.c           events that are kept for Last-Event-ID
  *   sse.c              HTTP+SSE of 2024-11-05
- *   answers.c          answers without a stream */
+ *   plain_answers.c    answers without a stream */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ struct incoming {
 	uint64_t credential; /* mcp_http_identity.credential */
 };
 
-/* --- answers.c: responses that are not MCP messages --- */
+/* --- plain_answers.c: responses that are not MCP messages --- */
 
 /* Codes of JSON-RPC errors that the transport itself sends. */
 enum answer_code {
