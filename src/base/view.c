@@ -1,6 +1,7 @@
 #include "base/view.h"
 
 #include <string.h>
+#include <strings.h>
 
 struct view view_of(const char *text)
 {
@@ -26,6 +27,18 @@ bool view_ends(struct view v, const char *suffix)
 	size_t len = strlen(suffix);
 
 	return v.len >= len && (len == 0 || memcmp(v.ptr + v.len - len, suffix, len) == 0);
+}
+
+bool view_is_nocase(struct view v, const char *text)
+{
+	return v.len == strlen(text) && view_starts_nocase(v, text);
+}
+
+bool view_starts_nocase(struct view v, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return v.len >= len && (len == 0 || strncasecmp(v.ptr, prefix, len) == 0);
 }
 
 static bool is_blank(char c)

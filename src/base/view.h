@@ -13,6 +13,9 @@ struct view view_of(const char *text); /* without the NUL at the end */
 bool view_is(struct view v, const char *text);
 bool view_starts(struct view v, const char *prefix);
 bool view_ends(struct view v, const char *suffix);
+/* For protocols that ignore the case of ASCII letters, such as HTTP. */
+bool view_is_nocase(struct view v, const char *text);
+bool view_starts_nocase(struct view v, const char *prefix);
 struct view view_trim(struct view v); /* without spaces, tabs, CR and LF at both ends */
 
 /* Moves the first line of *rest to *ret, without its LF. False: *rest is empty. */

@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -34,18 +33,13 @@ static bool is_token(struct view text)
 	return text.len != 0;
 }
 
-static bool is_printable(struct view text)
+bool proxy_is_printable(struct view text)
 {
 	for (size_t i = 0; i < text.len; i++)
 		if (((unsigned char)text.ptr[i] < ' ' && text.ptr[i] != '\t') ||
 		    text.ptr[i] == 0x7f)
 			return false;
 	return true;
-}
-
-static bool is_same(struct view text, const char *name)
-{
-	return text.len == strlen(name) && strncasecmp(text.ptr, name, text.len) == 0;
 }
 
 /* Moves the text up to the next `end` to *ret. False: there is none. */
@@ -88,7 +82,7 @@ static int read_target(struct parse *parse, struct error *err)
 	}
 	if (request->is_connect)
 		return net_host_parse_port(parse->target, 0, &request->host, &request->port, err);
-	if (rest.len < 7 || strncasecmp(rest.ptr, "http://", 7) != 0)
+	if (!view_starts_nocase(rest, "http://"))
 		return error_set(err, ERR_INVALID,
 		                 "the request has no http:// URL: this is a proxy, which a program "
 		                 "reaches through HTTP_PROXY; for https:// it must send CONNECT");
@@ -108,12 +102,13 @@ static int read_target(struct parse *parse, struct error *err)
 static int read_request_line(struct parse *parse, struct view line, struct error *err)
 {
 	if (!cut_until(&line, " ", &parse->method) || !cut_until(&line, " ", &parse->target) ||
-	    !is_token(parse->method) || parse->target.len == 0 || !is_printable(parse->target))
+	    !is_token(parse->method) || parse->target.len == 0 ||
+	    !proxy_is_printable(parse->target))
 		return error_set(err, ERR_SYNTAX, "the first line is not a request of HTTP");
 	if (!view_is(line, "HTTP/1.1") && !view_is(line, "HTTP/1.0"))
 		return error_set(err, ERR_SYNTAX, "the version is neither HTTP/1.1 nor HTTP/1.0");
 	/* The answer to TRACE is the request, with the credentials that the gate has put in. */
-	if (is_same(parse->method, "TRACE") || is_same(parse->method, "TRACK"))
+	if (view_is_nocase(parse->method, "TRACE") || view_is_nocase(parse->method, "TRACK"))
 		return error_set(err, ERR_INVALID,
 		                 "this proxy forwards no TRACE: use GET or HEAD instead");
 	parse->request->is_connect = !parse->is_origin && view_is(parse->method, "CONNECT");
@@ -143,7 +138,7 @@ static int read_length(struct parse *parse, struct view value, struct error *err
 
 static int read_encoding(struct parse *parse, struct view value, struct error *err)
 {
-	if (parse->is_chunked || !is_same(value, "chunked"))
+	if (parse->is_chunked || !view_is_nocase(value, "chunked"))
 		return error_set(err, ERR_SYNTAX, "Transfer-Encoding is not 'chunked', once");
 	parse->is_chunked = true;
 	return 0;
@@ -157,7 +152,7 @@ static void read_password(struct parse *parse, struct view value)
 	const char *colon;
 	size_t len;
 
-	if (value.len < 6 || strncasecmp(value.ptr, "Basic ", 6) != 0)
+	if (!view_starts_nocase(value, "Basic "))
 		return;
 	value.ptr += 6;
 	value.len -= 6;
@@ -178,29 +173,29 @@ static bool is_dropped(struct view name)
 		                             "Trailer",    "Upgrade",    "Host" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (is_same(name, names[i]))
+		if (view_is_nocase(name, names[i]))
 			return true;
-	return name.len >= 6 && strncasecmp(name.ptr, "Proxy-", 6) == 0;
+	return view_starts_nocase(name, "Proxy-");
 }
 
 static int read_field(struct parse *parse, struct view line, struct buf *out, struct error *err)
 {
 	struct view name, value = line;
 
-	if (!cut_until(&value, ":", &name) || !is_token(name) || !is_printable(value))
+	if (!cut_until(&value, ":", &name) || !is_token(name) || !proxy_is_printable(value))
 		return error_set(err, ERR_SYNTAX, "a header field is malformed");
 	value = view_trim(value);
-	if (is_same(name, "Content-Length") && read_length(parse, value, err) < 0)
+	if (view_is_nocase(name, "Content-Length") && read_length(parse, value, err) < 0)
 		return -1;
-	if (is_same(name, "Transfer-Encoding") && read_encoding(parse, value, err) < 0)
+	if (view_is_nocase(name, "Transfer-Encoding") && read_encoding(parse, value, err) < 0)
 		return -1;
-	if (is_same(name, "Host")) {
+	if (view_is_nocase(name, "Host")) {
 		if (parse->has_host)
 			return error_set(err, ERR_SYNTAX, "Host is given twice");
 		parse->has_host = true;
 		parse->host = value;
 	}
-	if (is_same(name, "Proxy-Authorization"))
+	if (view_is_nocase(name, "Proxy-Authorization"))
 		read_password(parse, value);
 	if (is_dropped(name) || parse->request->is_connect)
 		return 0;

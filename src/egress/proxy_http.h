@@ -40,6 +40,8 @@ struct proxy_request {
 	struct proxy_body body;
 };
 
+/* Whether a line of a head has no control characters but tabs. */
+bool proxy_is_printable(struct view text);
 /* How many bytes the head has, or 0 if it is not complete. -1: it is too long. */
 MUST_CHECK int proxy_head_length(struct view bytes, size_t *ret, struct error *err);
 /* Reads a complete head. `out` gets the head for the server, unless the method is CONNECT. For a

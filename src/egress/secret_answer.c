@@ -2,10 +2,10 @@
 
 #include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/error.h"
 #include "base/text/utf8.h"
+#include "egress/proxy_http.h"
 
 enum { INTERIM_MAX = 16 };
 
@@ -88,11 +88,6 @@ static int take_chunks(struct secret_answer *answer, struct view bytes, struct b
 
 /* --- the head --- */
 
-static bool is_same(struct view text, const char *name)
-{
-	return text.len == strlen(name) && strncasecmp(text.ptr, name, text.len) == 0;
-}
-
 static int fail_head(struct error *err)
 {
 	return error_set(err, ERR_SYNTAX, "the head of the host's answer is malformed");
@@ -145,7 +140,7 @@ static bool is_dropped(struct view name)
 		                             "Upgrade", "Trailer" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (is_same(name, names[i]))
+		if (view_is_nocase(name, names[i]))
 			return true;
 	return false;
 }
@@ -164,28 +159,20 @@ static int read_field(struct secret_answer *answer, struct view line, struct buf
 	for (size_t i = 0; i < name.len; i++)
 		if (name.ptr[i] <= ' ' || name.ptr[i] > '~')
 			return fail_head(err);
-	if (is_same(name, "Content-Length") && read_length(answer, value, err) < 0)
+	if (view_is_nocase(name, "Content-Length") && read_length(answer, value, err) < 0)
 		return -1;
-	if (is_same(name, "Transfer-Encoding")) {
-		if (answer->body != SECRET_BODY_TO_END || !is_same(value, "chunked"))
+	if (view_is_nocase(name, "Transfer-Encoding")) {
+		if (answer->body != SECRET_BODY_TO_END || !view_is_nocase(value, "chunked"))
 			return refuse_coding("Transfer-Encoding", value, err);
 		answer->body = SECRET_BODY_CHUNKED;
 	}
-	if (is_same(name, "Content-Encoding") && value.len != 0 && !is_same(value, "identity"))
+	if (view_is_nocase(name, "Content-Encoding") && value.len != 0 &&
+	    !view_is_nocase(value, "identity"))
 		return refuse_coding("Content-Encoding", value, err);
 	if (is_dropped(name))
 		return 0;
 	return buf_printf(out, err, "%.*s: %.*s\r\n", (int)name.len, name.ptr, (int)value.len,
 	                  value.ptr);
-}
-
-static bool is_printable(struct view line)
-{
-	for (size_t i = 0; i < line.len; i++)
-		if (((unsigned char)line.ptr[i] < ' ' && line.ptr[i] != '\t') ||
-		    line.ptr[i] == 0x7f)
-			return false;
-	return true;
 }
 
 /* Writes the head of the final answer; nothing for an interim one. */
@@ -199,7 +186,7 @@ static int rewrite_head(struct secret_answer *answer, struct view head, int *ret
 		if (line.len == 0 || line.ptr[line.len - 1] != '\r')
 			return fail_head(err);
 		line.len--;
-		if (!is_printable(line))
+		if (!proxy_is_printable(line))
 			return fail_head(err);
 		if (line.len == 0)
 			break;

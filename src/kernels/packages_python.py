@@ -2,7 +2,8 @@
 # the sandbox. The text of python_project.py stands before this one.
 #
 # The environment is the base directory of the user's scheme ($PYTHONUSERBASE): its site-packages are those of the user,
-# which every Python of the sandbox sees beside the image's packages, also one that runs already.
+# which every Python of the sandbox sees beside the image's packages, also one that runs already. It is ~/.local/venv and not
+# ~/.local, because every Python with a link in ~/.local/bin, such as those of uv, would take that for its own.
 #
 # The actions: install, uninstall, reset, list; `need` installs one package, and with it what the project in the
 # working directory lists; `project` installs what that lists; `environment` only makes the environment.

@@ -14,7 +14,6 @@
 
 struct error;
 struct loop;
-struct options;
 struct sandbox;
 struct attachment;
 

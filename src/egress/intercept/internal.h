@@ -1,9 +1,9 @@
 /* internal.h - what the files of the interceptor share.
  *
- *   intercept.c  the process, and one connection from its CONNECT to its end
- *   authority.c  the CA and the certificates that it signs
- *   side.c       one end of a connection that speaks TLS
- *   exchange.c   one request and its answer, between two sides */
+ *   intercept.c           the process, and one connection from its CONNECT to its end
+ *   authority.c           the CA and the certificates that it signs
+ *   side.c                one end of a connection that speaks TLS
+ *   intercept_exchange.c  one request and its answer, between two sides */
 #pragma once
 #include <openssl/ssl.h>
 #include <stdbool.h>
@@ -58,7 +58,7 @@ ssize_t side_write(struct side *side, struct view bytes);
 /* Ends TLS, unless this end was cut off, and frees the session; the descriptor stays open. */
 void side_close(struct side *side, bool was_cut);
 
-/* --- exchange.c --- */
+/* --- intercept_exchange.c --- */
 
 /* Reads a request of the program for host:port, and passes it and its answer on. */
 void exchange_run(struct side *program, struct side *host, const struct net_host *name,

@@ -2,7 +2,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -183,7 +182,7 @@ static bool read_link(struct view *rest, struct pip_link *ret)
 	while (next_attribute(rest, &name, &value)) {
 		if (value.len > PAGE_URL_MAX)
 			continue;
-		if (name.len == 4 && strncasecmp(name.ptr, "href", 4) == 0)
+		if (view_is_nocase(name, "href"))
 			href = value;
 		else if (view_is(name, "data-requires-python"))
 		ret->requires = value;

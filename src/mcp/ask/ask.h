@@ -15,7 +15,8 @@
  *
  * In a session of the handshake era the questions are requests to the client. In the stateless era
  * they are a result of type input_required, and the client calls again with the answers. Answers
- * of earlier rounds travel in requestState, which only this server process can make. */
+ * of earlier rounds travel in requestState, which only this server process can make. Within a task
+ * of that era they are inputRequests of tasks/get, answered by tasks/update. */
 #pragma once
 #include <stdbool.h>
 

@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "server/access/digest.h"
 #include "server/access/token_file.h"
+#include "server/access/token_hash.h"
 #include "transport/http/http.h"
 #include "transport/mcp_http/mcp_http.h"
 
@@ -127,7 +127,7 @@ void access_authenticate(void *ctx, struct http_request *request, struct mcp_htt
 static bool is_kept(const struct token_list *list, const struct token *token, int64_t now)
 {
 	for (size_t i = 0; i < list->count; i++)
-		if (digest_is_equal(list->at[i].hash, token->hash))
+		if (token_hash_is_equal(list->at[i].hash, token->hash))
 			return list->at[i].scopes == token->scopes &&
 			       strcmp(list->at[i].user, token->user) == 0 &&
 			       !token_is_expired(&list->at[i], now);

@@ -10,9 +10,9 @@
 #include "base/num.h"
 #include "base/text/utf8.h"
 #include "mcp/caller.h"
-#include "server/access/digest.h"
 #include "server/access/internal.h"
 #include "server/access/token_file.h"
+#include "server/access/token_hash.h"
 
 /* Appends `bytes` random bytes as digits of 5 bits; `bytes` is a multiple of 5. */
 static void add_random(char *to, size_t bytes)
@@ -43,7 +43,7 @@ void token_generate(struct token *token, char secret[TOKEN_LEN + 1])
 	add_random(token->id + strlen(TOKEN_ID_PREFIX), 5);
 	memcpy(secret, TOKEN_PREFIX, sizeof TOKEN_PREFIX);
 	add_random(secret + strlen(TOKEN_PREFIX), 20);
-	digest_sha256(view_of(secret), token->hash);
+	token_hash(view_of(secret), token->hash);
 }
 
 const char *token_scopes_text(unsigned scopes, char separator, char out[TOKEN_SCOPES_SIZE])

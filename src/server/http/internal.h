@@ -1,4 +1,9 @@
-/* internal.h - what the files of src/server/http share. */
+/* internal.h - what the files of src/server/http share.
+ *
+ *   http_service.c  the HTTP side of the server: start, mounts, access log, stop
+ *   listeners.c     the addresses; refuses one that other machines reach without authentication
+ *   secrets.c       the token file and the TLS files, and the reloader that watches them
+ *   side_paths.c    paths beside MCP that profiles answer */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

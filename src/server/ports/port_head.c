@@ -223,8 +223,7 @@ static int count_framing(struct framing *framing, const char *name, struct view 
 				return set_malformed("a Content-Length that is no number", err);
 		return value.len != 0 && value.len < 19 ? 0 : set_malformed("a bad length", err);
 	}
-	if (strcmp(name, "transfer-encoding") == 0 &&
-	    (value.len != 7 || strncasecmp(value.ptr, "chunked", 7) != 0))
+	if (strcmp(name, "transfer-encoding") == 0 && !view_is_nocase(value, "chunked"))
 		return set_malformed("a transfer coding other than chunked", err);
 	return 0;
 }

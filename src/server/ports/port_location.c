@@ -109,11 +109,6 @@ static bool names_host(const char *host, const char *text)
 	       is_same_host(host, own);
 }
 
-static bool has_prefix(struct view value, const char *prefix)
-{
-	return value.len >= strlen(prefix) && strncasecmp(value.ptr, prefix, strlen(prefix)) == 0;
-}
-
 /* Whether a client that follows the URL stays away from the other paths of this server. The port is
  * not compared: whether a server has another one behind a proxy is not known here. */
 static bool is_allowed_url(struct view value, const struct port_answer_options *options)
@@ -124,12 +119,12 @@ static bool is_allowed_url(struct view value, const struct port_answer_options *
 	for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
 		size_t len = strlen(beginnings[i]);
 
-		if (has_prefix(value, beginnings[i]))
+		if (view_starts_nocase(value, beginnings[i]))
 			return copy_host((struct view){ value.ptr + len, value.len - len }, host) &&
 			       !names_host(host, options->host) && !names_host(host, options->url);
 	}
 	/* Browsers read "https:path" as a relative URL. */
-	return !has_prefix(value, "http:") && !has_prefix(value, "https:");
+	return !view_starts_nocase(value, "http:") && !view_starts_nocase(value, "https:");
 }
 
 void port_add_location(struct buf *out, const struct port_answer_options *options,
@@ -142,7 +137,7 @@ void port_add_location(struct buf *out, const struct port_answer_options *option
 
 	(void)snprintf(own, sizeof own, "http://localhost:%u", path->port);
 	len = (int)strlen(own);
-	if (has_prefix(value, own) && (value.len == (size_t)len || value.ptr[len] == '/')) {
+	if (view_starts_nocase(value, own) && (value.len == (size_t)len || value.ptr[len] == '/')) {
 		value.ptr += len;
 		value.len -= (size_t)len;
 	}

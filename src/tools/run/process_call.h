@@ -15,7 +15,6 @@
 
 struct error;
 struct mcp_call;
-struct tools_context;
 
 enum { PROCESS_CALL_SINCE_LAST = -1 };
 

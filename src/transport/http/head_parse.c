@@ -187,9 +187,9 @@ static void read_connection(struct parse *parse, const char *value)
 		size_t len = strcspn(value, ",");
 		struct view option = view_trim((struct view){ value, len });
 
-		if (option.len == 5 && strncasecmp(option.ptr, "close", 5) == 0)
+		if (view_is_nocase(option, "close"))
 			parse->says_close = true;
-		if (option.len == 10 && strncasecmp(option.ptr, "keep-alive", 10) == 0)
+		if (view_is_nocase(option, "keep-alive"))
 			parse->says_keep_alive = true;
 		value += value[len] == ',' ? len + 1 : len;
 	}

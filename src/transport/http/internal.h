@@ -5,6 +5,16 @@
  *     |         |        | RAW        |
  *     '---------'--------'--'---------'-----> FLUSH ---> LINGER ---> CLOSED
  *
+ *   http_server.c         accepts connections; one timer visits all of them about once a second
+ *   conn.c conn_output.c  the states of a connection; what is written while input is processed is
+ *                         collected and sent by one system call
+ *   tls.c                 decrypts and encrypts in memory
+ *   head_scan.c           finds the end of a head, whatever pieces arrive
+ *   head_parse.c          checks a head and splits it in place; target.c, chars.c: parts of that
+ *   body.c                a body of a known length, or in chunks
+ *   request.c response.c  the functions of http.h
+ *   http_listen.c         sockets, opened before the server is confined
+ *
  * A connection without a request has no buffer: an open connection that is silent costs less than
  * 1 KiB. A connection is closed from the loop only, never from within a function that a handler
  * calls: those mark the connection as broken and put it on the server's list of ready ones. */
@@ -163,7 +173,7 @@ void request_probe(struct http_request *request);
 const char *status_text(int status);
 void stream_keep_alive(struct http_request *request);
 
-/* server.c */
+/* http_server.c */
 void server_wake(struct http_server *server);
 void server_start_sweep(struct http_server *server);
 const char *server_date(struct http_server *server);

@@ -7,7 +7,19 @@
  * An event stream is what the server sends to the client that belongs together: the answer to one
  * POST, or the messages of a session that belong to no POST. An HTTP response carries it. In a
  * session a stream can lose its connection and get another one; a stateless stream ends with its
- * connection, and its call is cancelled. */
+ * connection, and its call is cancelled.
+ *
+ *   mcp_http.c         a request, from its checks to its route; the end of the server
+ *   guard.c router.c   Host and Origin; paths and methods
+ *   media.c            Accept and Content-Type
+ *   bodies.c           bodies that are being read
+ *   post.c get.c       a message of the client; a stream that the client opens or continues
+ *   http_session.c     sessions
+ *   event_stream.c     a stream: its connection, its messages, its end
+ *   stream_response.c  the response of a stream: JSON at once, or text/event-stream
+ *   events.c           events that are kept for Last-Event-ID
+ *   sse.c              HTTP+SSE of 2024-11-05
+ *   plain_answers.c    answers without a stream */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,7 +74,7 @@ struct incoming {
 	uint64_t credential; /* mcp_http_identity.credential */
 };
 
-/* --- answers.c: responses that are not MCP messages --- */
+/* --- plain_answers.c: responses that are not MCP messages --- */
 
 /* Codes of JSON-RPC errors that the transport itself sends. */
 enum answer_code {

@@ -1,13 +1,7 @@
 /* media.c - the media types of requests: Content-Type and Accept. */
 #include <string.h>
-#include <strings.h>
 
 #include "transport/mcp_http/internal.h"
-
-static bool view_is_nocase(struct view v, const char *text)
-{
-	return v.len == strlen(text) && strncasecmp(v.ptr, text, v.len) == 0;
-}
 
 /* Moves what is in front of the next `separator` from *rest to *ret, without white space around
  * it. False: *rest is empty. Media types have no quoted separators except in parameters, which
@@ -37,8 +31,7 @@ bool media_is_json(const char *content_type)
 /* "q=0", "q=0.0" and so on: the client does not want the type. */
 static bool is_refused(struct view parameter)
 {
-	if (parameter.len < 3 || strncasecmp(parameter.ptr, "q=", 2) != 0 ||
-	    parameter.ptr[2] != '0')
+	if (!view_starts_nocase(parameter, "q=0"))
 		return false;
 	for (size_t i = 3; i < parameter.len; i++) {
 		if (parameter.ptr[i] != '.' && parameter.ptr[i] != '0')

@@ -34,6 +34,32 @@ static void comparisons_of_views_compare_bytes(void **state)
 	}
 }
 
+static void comparisons_ignore_the_case_of_ascii_letters(void **state)
+{
+	static const struct {
+		struct view v;
+		const char *text;
+		bool is, starts;
+	} cases[] = {
+		{ VIEW_INIT("Host"), "host", true, true },
+		{ VIEW_INIT("host"), "HOST", true, true },
+		{ VIEW_INIT("Hosts"), "host", false, true },
+		{ VIEW_INIT("hos"), "host", false, false },
+		{ VIEW_INIT("h\0st"), "host", false, false },
+		{ VIEW_INIT("[ab]"), "{AB}", false, false },
+		{ VIEW_INIT(""), "", true, true },
+		{ { NULL, 0 }, "", true, true },
+		{ { NULL, 0 }, "a", false, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		if (view_is_nocase(cases[i].v, cases[i].text) != cases[i].is)
+			fail_msg("case %zu: view_is_nocase", i);
+		if (view_starts_nocase(cases[i].v, cases[i].text) != cases[i].starts)
+			fail_msg("case %zu: view_starts_nocase", i);
+	}
+}
+
 static void trim_removes_blanks_at_both_ends(void **state)
 {
 	static const struct {
@@ -92,6 +118,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(comparisons_of_views_compare_bytes),
+		TEST(comparisons_ignore_the_case_of_ascii_letters),
 		TEST(trim_removes_blanks_at_both_ends),
 		TEST(next_line_returns_line_after_line),
 		TEST(line_may_contain_nul_bytes),

@@ -1,4 +1,4 @@
-/* answers.c - responses that carry no MCP message: errors of the transport, refusals, health. */
+/* plain_answers.c - responses without an MCP message: errors of the transport, refusals, health. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* exchange.c - one request of a program and the host's answer, between two TLS connections (see
- * internal.h).
+/* intercept_exchange.c - one request of a program and the host's answer, between two TLS
+ * connections (see internal.h).
  *
  * Both directions go on at the same time, because a host may answer before it has read the body.
  * Bytes are read from one side only when all bytes before are written to the other, so memory is

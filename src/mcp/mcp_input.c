@@ -1,4 +1,4 @@
-/* input.c - a message of the client after parsing: what it is, and to which session it belongs. */
+/* mcp_input.c - a message of the client after parsing: its kind, and the session it belongs to. */
 #include <stdlib.h>
 #include <string.h>
 
