@@ -35,7 +35,7 @@ session('bash', [
   ['false', { exit_code: 1 }],
   ['echo $?', '1\n'],
   ['if true; then', { exit_code: 2, stderr: /line 2: syntax error/ }],
-  ['echo one\nnot-a-program', { exit_code: 127, stdout: 'one\n', stderr: /line 2: not-a-program: command not found/ }],
+  ['echo one\nnot-a-program', { exit_code: 127, stdout: 'one\n', stderr: 'bash: line 2: not-a-program: command not found\n' }],
   ['x=6; exit 3', { exit_code: 3 }],
   ['echo "$?"; f; ll; pwd', '3\nf 6 b\nlisted\n/workspace/d\n'],
   ['pwd; read line; echo "$line $A $1"', '/\nfrom stdin value one\n', { stdin: 'from stdin\n', env: { A: 'value' }, args: ['one'], cwd: '/' }],
