@@ -75,6 +75,13 @@ test('a bash session that ends says so', async () => {
   assert.match(textOf(await run('echo "[$x]"')), /\[\]/);
 });
 
+test('stdout and stderr of Ruby are answered in the order of the writes', async (t) => {
+  if ((await run_code({ language: 'ruby', code: ' ' })).isError) return t.skip('no ruby');
+  const code = "10.times { |i| puts \"o#{i}\"; warn \"e#{i}\" }; nil";
+  const want = Array.from({ length: 10 }, (_, i) => `o${i}\n[belljar: stderr]\ne${i}\n`).join('[belljar: stdout]\n');
+  for (let i = 0; i < 3; i++) assert.equal((await run_code({ language: 'ruby', session: 'order', code })).content[0].text, want);
+});
+
 session('ruby', [
   ["x = 5; def twice(n) = n * 2; puts 'hi'; require 'json'", 'hi\n'],
   ['twice(x)', { values: [{ mime: 'text/plain', text: '10' }] }],
