@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "base/error.h"
+#include "base/num.h"
 #include "base/text/utf8.h"
 #include "base/view.h"
 
@@ -65,6 +66,15 @@ struct spec spec_default(void)
 		spec_limits_set(&spec.limits, i, spec_limits[i].initial);
 	spec.syscalls = SPEC_SYSCALLS_STANDARD;
 	return spec;
+}
+
+uint64_t spec_file_max(const struct spec_limits *limits)
+{
+	/* A new sandbox has some 30 KiB of directories; sessions and caches of interpreters add to
+	 * it. */
+	uint64_t rest = num_max(limits->disk / 32, 128 * 1024);
+
+	return num_min(limits->file_size, limits->disk - rest);
 }
 
 const char *spec_limit_text(size_t i, uint64_t value, char out[SPEC_VALUE_SIZE])

@@ -91,6 +91,10 @@ extern const size_t spec_limit_count;
 /* The value of row `i` of spec_limits. */
 uint64_t spec_limits_get(const struct spec_limits *limits, size_t i);
 void spec_limits_set(struct spec_limits *limits, size_t i, uint64_t value);
+/* The size of a single file at which writes fail where nothing but the end of the sandbox would
+ * enforce the disk limit: file_size, or a little less than the disk limit, so that the sandbox is
+ * within its limit when the write of one large file fails. */
+uint64_t spec_file_max(const struct spec_limits *limits);
 
 enum { SPEC_VALUE_SIZE = 40 };
 /* Writes a value of row `i` for a message: "512 MiB", "1000 bytes", "0.5", "64". Returns out. */

@@ -60,6 +60,10 @@ def make_environment():
         # The image's Python is itself that of an environment, whose packages its base does not have.
         lines = [f'import site; site.addsitedir({each!r})\n' for each in site.getsitepackages() if os.path.isdir(each)]
         files[os.path.relpath(packages, base) + '/image.pth'] = ''.join(lines)
+    earlier = os.path.join(os.path.dirname(base), os.path.relpath(packages, base))
+    if os.path.isdir(earlier):
+        # Sandboxes of earlier versions have their packages there.
+        files[os.path.relpath(packages, base) + '/earlier.pth'] = earlier + '\n'
     # With lib64, packages with compiled parts are also where the user's scheme has them.
     links = {'lib64': 'lib', 'bin/python3': image, 'bin/python': image}
     os.makedirs(base + '/bin', exist_ok=True)

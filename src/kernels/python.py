@@ -186,19 +186,22 @@ def import_hidden(name):
 def add_user_site():
     """Adds the directory into which packages are installed, where Python itself does: in front of
     the system's. Python looks for it once, when it starts, and the first installation makes it. If
-    the image's Python is that of a virtual environment, Python leaves the user's directory out."""
+    the image's Python is that of a virtual environment, Python leaves the user's directory out.
+    Sandboxes of earlier versions have packages in ~/.local/lib: packages_python.py makes other
+    programs look there."""
     site = sys.modules.get('site')
     path = getattr(site, 'USER_SITE', None)
     is_wanted = path and (site.ENABLE_USER_SITE or sys.prefix != sys.base_prefix)
-    if not is_wanted or path in sys.path or not os.path.isdir(path):
-        return
-    count = len(sys.path)
-    site.addsitedir(path)
-    added = sys.path[count:]
-    del sys.path[count:]
-    system = site.getsitepackages()
-    at = next((i for i, entry in enumerate(sys.path) if entry in system), count)
-    sys.path[at:at] = added
+    for place in (path, path.replace('/.local/venv/', '/.local/', 1)) if is_wanted else ():
+        if place in sys.path or not os.path.isdir(place):
+            continue
+        count = len(sys.path)
+        site.addsitedir(place)
+        added = sys.path[count:]
+        del sys.path[count:]
+        system = site.getsitepackages()
+        at = next((i for i, entry in enumerate(sys.path) if entry in system), count)
+        sys.path[at:at] = added
 
 
 def apply_env(env):

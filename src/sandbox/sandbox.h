@@ -146,6 +146,14 @@ const char *sandbox_argument(const struct sandbox *sandbox);
 enum { SANDBOX_MORE_SIZE = 120 };
 const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument, uint64_t now,
                             uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE]);
+/* Writes which limit stops a single file from growing, and how the reader gets more: "disk: one
+ * file may have at most 15.5 MiB ...", or "file-size: one file may have at most ...". Returns
+ * out. */
+enum { SANDBOX_FILE_MAX_SIZE = 240 };
+#define SANDBOX_ONE_FILE "one file may have at most "
+const char *sandbox_file_max(const struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE]);
+/* Writes that the disk limit is reached, and how the reader gets room. Returns out. */
+const char *sandbox_no_room(const struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE]);
 /* The network policy in force, which is below that of the row if the operator has lowered the
  * ceiling. */
 enum net_mode sandbox_network_mode(const struct sandbox *sandbox);

@@ -52,3 +52,38 @@ const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument,
 		               argument[flag_len] != '\0' ? "M" : "");
 	return out;
 }
+
+const char *sandbox_file_max(const struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE])
+{
+	const struct spec_limits *limits = &sandbox->row.spec.limits;
+	uint64_t max = spec_file_max(limits);
+	char more[SANDBOX_MORE_SIZE];
+
+	if (max == limits->file_size)
+		(void)snprintf(out, SANDBOX_FILE_MAX_SIZE,
+		               "file-size: " SANDBOX_ONE_FILE "%llu MiB: write several files",
+		               (unsigned long long)(max >> 20));
+	else
+		(void)snprintf(out, SANDBOX_FILE_MAX_SIZE,
+		               "disk: " SANDBOX_ONE_FILE
+		               "%.1f MiB, a little less than the %llu MiB of all files: delete "
+		               "files and write less, %s",
+		               (double)max / (double)SPEC_MIB(1),
+		               (unsigned long long)(limits->disk >> 20),
+		               sandbox_more_of(sandbox, "disk_mb", limits->disk,
+		                               sandbox_ceilings(sandbox)->disk, SPEC_MIB(1), more));
+	return out;
+}
+
+const char *sandbox_no_room(const struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE])
+{
+	uint64_t disk = sandbox->row.spec.limits.disk;
+	char more[SANDBOX_MORE_SIZE];
+
+	(void)snprintf(out, SANDBOX_FILE_MAX_SIZE,
+	               "disk: no room is left, the limit is %llu MiB: delete files, %s",
+	               (unsigned long long)(disk >> 20),
+	               sandbox_more_of(sandbox, "disk_mb", disk, sandbox_ceilings(sandbox)->disk,
+	                               SPEC_MIB(1), more));
+	return out;
+}

@@ -62,8 +62,8 @@ static int merge_list(char *list, size_t size, const char *changes, const char *
 	return 0;
 }
 
-/* A sandbox is created with files of at most its disk, so files may become larger with the disk:
- * from the next wake on, because RLIMIT_FSIZE of the agent is set at its start. */
+/* A sandbox of an earlier build was created with files of at most its disk: there, files may become
+ * larger with the disk, from the next wake on. */
 static void change_limits(struct spec_limits *limits, const struct spec_limits *changes)
 {
 	if (changes->disk > limits->disk && limits->file_size == limits->disk)

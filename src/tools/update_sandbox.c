@@ -139,8 +139,8 @@ const struct mcp_tool tool_update_sandbox = {
 	.name = "update_sandbox",
 	.title = "Change a sandbox",
 	.help = "Change a sandbox, also while programs run in it; arguments as in create_sandbox.",
-	.more = "What is left out stays. Single files may become larger with disk_mb only after "
-	        "the sandbox has slept.",
+	.more = "What is left out stays. On Docker, single files may become larger with disk_mb "
+	        "only after the sandbox has slept.",
 	.hints = MCP_IDEMPOTENT,
 	.scope = MCP_SCOPE_RUN,
 	.params = params,

@@ -179,14 +179,16 @@ def fill(box, *argv, options=LIMITS, word="disk"):
         check_limit_named(attack, word)
 
 
-for kind, what in (("write", "one large file"), ("files", "many files"), ("fallocate", "fallocate"),
+for kind, what in (("write", "one large file"), ("raised", "one large file of a program that raises its limit"),
+                   ("files", "many files"), ("fallocate", "fallocate"),
                    ("mmap", "sparse files and mappings")):
     test("RX-05", f"the disk limit holds for {what}")(
         lambda box, kind=kind: fill(box, "/escape/rx_disk", kind, "400"))
 
 @test("RX-05", "the disk limit holds for large pieces by fallocate")
 def disk_pieces(box):
-    fill(box, "python3", "-c", "import os\nfor i in range(40): os.posix_fallocate("
+    fill(box, "python3", "-c", "import os, resource as r\nhard = r.getrlimit(r.RLIMIT_FSIZE)[1]\n"
+         "r.setrlimit(r.RLIMIT_FSIZE, (hard, hard))\nfor i in range(40): os.posix_fallocate("
          "os.open(f'f{i}', os.O_CREAT | os.O_RDWR), 0, 100 << 20)\nprint('held')")
 
 

@@ -48,23 +48,9 @@ unit engine/native/cgroup/test_cgroup_text
 unit engine/native/spawner/test_spawner
 
 # On a file system with project quotas the disk limit is exact.
-truncate -s 200M /tmp/quota.img
-mkfs.ext4 -q -O quota,project -E quotatype=prjquota /tmp/quota.img
-mkdir -p /mnt/quota
-mount -o loop,prjquota /tmp/quota.img /mnt/quota
-BELLJAR_TEST_QUOTA=/mnt/quota unit engine/native/usage/test_disk
-# shellcheck disable=SC2016 # for the shell inside
-full='head -c 100M /dev/zero >f 2>/dev/null; size=$(stat -c %s f); [ "$size" -gt 3000000 ] && [ "$size" -lt 4200000 ] && echo exact; exit 1'
-said=$(sh tests/vm/as.sh root "$belljar" exec --state-dir /mnt/quota --disk 4M sh -c "$full" 2>&1)
-is 'the quota stops a writer at the limit, which is named' "${said%%: delete*}" 'exact
-belljar: disk: no room is left, the limit is 4 MiB'
-# A limit that is changed while the sandbox sleeps becomes its quota when the sandbox wakes.
-sh tests/vm/as.sh root "$belljar" exec --state-dir /mnt/quota --sandbox q --disk 4M --file-size 20M true
-sh tests/vm/as.sh root "$belljar" client call update_sandbox '{"sandbox": "q", "disk_mb": 8}' -- \
-  --state-dir /mnt/quota >/tmp/update.out 2>&1 || sed 's/^/# /' /tmp/update.out
-said=$(sh tests/vm/as.sh root "$belljar" exec --state-dir /mnt/quota --sandbox q \
-  sh -c 'head -c 100M /dev/zero >f 2>/dev/null; echo $(($(stat -c %s f) >> 20))' 2>/dev/null)
-is 'a sandbox wakes with its new disk limit' "$said" 7
+. tests/vm/quota.sh
+test_quotas ext4 -O quota,project -E quotatype=prjquota
+test_quotas xfs
 
 if [ "${1:-}" = long ]; then
   # A user cannot read the kernel's number of file locks: the processor time of the sandbox leads to a count.

@@ -298,7 +298,7 @@ static json_t *host_config(const struct broker *broker, const struct spec *spec)
 		add_ulimit(ulimits, "nofile", num_max(spec->limits.files, AGENT_FILES));
 		add_ulimit(ulimits, "nproc", num_max(spec->limits.pids, PROCESSES));
 	}
-	add_ulimit(ulimits, "fsize", spec->limits.file_size);
+	add_ulimit(ulimits, "fsize", spec_file_max(&spec->limits));
 	/* With 0 the kernel would still start a program that core_pattern names; with 1 it does
 	 * not. */
 	add_ulimit(ulimits, "core", 1);

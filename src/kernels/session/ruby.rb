@@ -25,6 +25,7 @@ Class.new do
     @had_stdin = false
     @top = TOPLEVEL_BINDING
     STDOUT.sync = true
+    order_streams
   end
 
   define_method(:serve) do
@@ -46,6 +47,49 @@ Class.new do
   end
 
   private
+
+  # The agent cannot tell which of two pipes was written to first, so a write to the one waits until
+  # the agent has read the other (FIONREAD, for about 0.3 seconds at most). That is done for few changes
+  # between the two in a cell, because an answer shows no more of them in their order, and not any more
+  # after a wait that took long: then the client does not read.
+  define_method(:order_streams) do
+    last = nil
+    left = 64
+    is_read = lambda do |stream|
+      300.times do |turn|
+        unread = [0].pack('l')
+        stream.ioctl(0x541b, unread)
+        return true if unread.unpack1('l').zero?
+
+        Kernel.sleep(turn < 20 ? 0.00005 : 0.001)
+      end
+      false
+    rescue StandardError
+      false # the cell has closed the stream, or it is no pipe
+    end
+    @begin_order = lambda do
+      last = nil
+      left = 64
+    end
+    wait_for = lambda do |stream|
+      other, last = last, stream
+      left = is_read.call(other) ? left - 1 : 0 if other && !other.equal?(stream) && left.positive?
+    end
+    order = Module.new do
+      define_method(:write) do |*texts|
+        wait_for.call(self)
+        super(*texts)
+      end
+    end
+    [STDOUT, STDERR].each { |stream| stream.extend(order) }
+    # Kernel#warn does not call the method `write` of STDERR.
+    Warning.extend(Module.new do
+      define_method(:warn) do |*args, **options|
+        wait_for.call(STDERR) if $stderr.equal?(STDERR)
+        options.empty? ? super(*args) : super(*args, **options)
+      end
+    end)
+  end
 
   define_method(:send_message) do |type, *fields|
     body = fields.map { |field| [field.to_s.b].map { |bytes| [bytes.bytesize].pack('V') + bytes } }.join
@@ -194,6 +238,7 @@ Class.new do
 
   define_method(:run_cell) do |run|
     changed = set_env(run[:env])
+    @begin_order.call
     error = run_interruptible { evaluate(run) }
     ignore_sigint
     [$stdout, $stderr, STDOUT].each { |stream| stream.flush rescue nil } # rubocop:disable Style/RescueModifier

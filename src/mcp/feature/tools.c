@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "base/error.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
 #include "mcp/internal.h"
@@ -77,6 +79,47 @@ static json_t *describe_tool(const struct mcp_call *call, const void *record)
 void tools_list_method(struct mcp_call *call)
 {
 	list_respond(call, "tools", call->server->config.tools, describe_tool);
+}
+
+/* Sets a bound of a number to that of the schema, if the schema has one. Bounds of messages are
+ * whole numbers. */
+static void set_bound(int64_t *bound, const json_t *property, const char *key)
+{
+	double value = json_number_value(json_object_get(property, key));
+
+	if (value >= 1 && value == (double)(int64_t)value)
+		*bound = (int64_t)value;
+}
+
+/* Tables have the bounds of all servers, which are far beyond those of this one: the schema has
+ * these. Decoding the arguments again with them makes the same error with the right numbers. */
+void tools_name_bounds(struct mcp_call *call, struct error *err)
+{
+	const struct mcp_tool *tool = call->record;
+	AUTO_JSON json_t *input = NULL;
+	struct param *own;
+	size_t count = 0;
+	struct error again;
+
+	if (tool->complete_schema == NULL)
+		return;
+	input = describe_input(tool);
+	tool->complete_schema(call->app, json_object_get(input, "properties"));
+	while (tool->params[count].type != PARAM_END)
+		count++;
+	own = arena_new(&call->arena, count + 1, sizeof *own);
+	for (size_t i = 0; i < count; i++) {
+		const json_t *property = json_object_get(json_object_get(input, "properties"),
+		                                         tool->params[i].name);
+
+		own[i] = tool->params[i];
+		if (own[i].type != PARAM_INT && own[i].type != PARAM_NUMBER)
+			continue;
+		set_bound(&own[i].min, property, "minimum");
+		set_bound(&own[i].max, property, "maximum");
+	}
+	if (param_decode(own, call->arguments, &call->arena, call->args, &again) < 0)
+		*err = again;
 }
 
 static void respond_unknown_tool(struct mcp_call *call, const char *name)

@@ -92,7 +92,11 @@ json_t *uri_template_match(const char *uri_template, const char *uri)
 		name = mem_dup_len(t, (size_t)(close - t));
 		t = close + 1;
 		len = match_variable(uri, t, crosses_slashes);
-		value = len != 0 ? uri_percent_decode((struct view){ uri, len }) : NULL;
+		/* A variable that may be empty, as that of a path from a root, is {+name} at the
+		 * end. */
+		value = len != 0 || (crosses_slashes && *t == '\0')
+		                ? uri_percent_decode((struct view){ uri, len })
+		                : NULL;
 		if (value == NULL)
 			return NULL;
 		json_set(variables, name, value);

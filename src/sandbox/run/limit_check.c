@@ -89,15 +89,12 @@ static void compare_counters(const struct limit_check *check, struct run_end *en
 {
 	const struct spec_limits *limits = &sandbox_row(check->sandbox)->spec.limits;
 	const struct spec_limits *max = sandbox_ceilings(check->sandbox);
-	char more[SANDBOX_MORE_SIZE];
+	char more[SANDBOX_MORE_SIZE], one_file[SANDBOX_FILE_MAX_SIZE];
 	struct engine_counters now;
 
 	/* The kernel sends SIGXFSZ for a write beyond RLIMIT_FSIZE; no counter counts it. */
 	if (end->signal == SIGXFSZ || end->code == SHELL_SIGNAL + SIGXFSZ)
-		run_end_add_note(end,
-		                 "file-size: a file would have exceeded the limit of %llu MiB: "
-		                 "write several files",
-		                 (unsigned long long)(limits->file_size >> 20));
+		run_end_add_note(end, "%s", sandbox_file_max(check->sandbox, one_file));
 	if (!check->has_counters || !sandbox_counts(check->sandbox, &now))
 		return;
 	end->out_of_memory = now.memory_kills > check->before.memory_kills;
@@ -131,18 +128,13 @@ static void on_stats(void *ctx, const struct wire_message *message)
 	struct limit_check *check = ctx;
 	const struct wire_stats_are *stats = &message->stats_are;
 	const struct spec_limits *limits = &sandbox_row(check->sandbox)->spec.limits;
-	char more[SANDBOX_MORE_SIZE];
+	char no_room[SANDBOX_FILE_MAX_SIZE];
 
 	/* The agent is hostile, too: a wrong answer here only changes a note of its own sandbox. */
 	if (message->type != WIRE_STATS_ARE || (stats->known & WIRE_STATS_DISK) == 0)
 		return;
 	if (is_nearly_used_up(stats->disk_used, stats->disk_total, FULL_WITHIN))
-		run_end_add_note(check->end,
-		                 "disk: no room is left, the limit is %llu MiB: delete files, %s",
-		                 (unsigned long long)(limits->disk >> 20),
-		                 sandbox_more_of(check->sandbox, "disk_mb", limits->disk,
-		                                 sandbox_ceilings(check->sandbox)->disk,
-		                                 SPEC_MIB(1), more));
+		run_end_add_note(check->end, "%s", sandbox_no_room(check->sandbox, no_room));
 	else if (is_nearly_used_up(stats->files_used, stats->files_total, 0))
 		run_end_add_note(check->end,
 		                 "inodes: no more files can be made, the limit is %llu: delete "

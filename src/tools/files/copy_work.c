@@ -213,7 +213,7 @@ static void on_ended(void *ctx, const struct copy_result *result, const struct e
 
 	w->copy = NULL;
 	if (why != NULL)
-		work_fail(&w->work, why);
+		(w->options.is_out ? work_fail : work_fail_write)(&w->work, why);
 	else {
 		if (!w->options.is_out)
 			file_report_change(&w->work, result->target, result->is_directory);

@@ -295,7 +295,7 @@ void file_work_fail_path(struct file_work *file, const struct error *why)
 	else if (why->kind == ERR_INVALID && why->errnum == 0 && file->is_for_file)
 		file_work_stat_or(file, file->path, true, on_type, fail_first_error);
 	else
-		work_fail(&file->work, why);
+		work_fail_write(&file->work, why);
 }
 
 /* --- resources -------------------------------------------------------------------------- */

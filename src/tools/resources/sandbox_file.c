@@ -25,7 +25,6 @@ static const struct param params[] = {
 	{ .name = "path",
 	  .type = PARAM_STRING,
 	  .required = true,
-	  .min = 1,
 	  .max = 4094,
 	  .offset = offsetof(struct sandbox_file_args, path),
 	  .help = "The path from the root of the sandbox: workspace/notes.txt." },

@@ -48,8 +48,6 @@ int sandbox_args_limits(const struct tools_context *context, const struct sandbo
 		if (asked[i] > 0)
 			spec_limits_set(limits, arg->row, (uint64_t)(asked[i] * arg->unit));
 	}
-	if (limits->file_size > limits->disk)
-		limits->file_size = limits->disk;
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/text/utf8.h"
 #include "sandbox/registry/registry.h"
 
@@ -85,7 +86,8 @@ json_t *sandbox_limits_json(const struct spec_limits *limits)
 	json_set(all, "swap_mb", json_int((json_int_t)(limits->swap >> 20)));
 	json_set(all, "cpus", json_num((double)limits->cpu / 1000));
 	json_set(all, "disk_mb", json_int((json_int_t)(limits->disk >> 20)));
-	json_set(all, "file_mb", json_int((json_int_t)(limits->file_size >> 20)));
+	json_set(all, "file_mb",
+	         json_int((json_int_t)(num_min(limits->file_size, limits->disk) >> 20)));
 	json_set(all, "pids", json_int((json_int_t)limits->pids));
 	json_set(all, "files", json_int((json_int_t)limits->inodes));
 	json_set(all, "open_files", json_int((json_int_t)limits->files));

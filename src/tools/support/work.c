@@ -110,6 +110,23 @@ void work_fail(struct work *work, const struct error *why)
 	sandbox_notify_end(work->sandbox, on_sandbox_end, work);
 }
 
+void work_fail_write(struct work *work, const struct error *why)
+{
+	char advice[SANDBOX_FILE_MAX_SIZE];
+	struct error err = *why;
+
+	if (why->errnum == EFBIG)
+		(void)sandbox_file_max(work->sandbox, advice);
+	else if (why->errnum == ENOSPC || why->errnum == EDQUOT)
+		(void)sandbox_no_room(work->sandbox, advice);
+	else {
+		work_fail(work, why);
+		return;
+	}
+	(void)error_set(&err, why->kind, "%s: %s", why->msg, advice);
+	work_fail(work, &err);
+}
+
 struct mcp_call *work_take_call(struct work *work)
 {
 	struct mcp_call *call = work->call;

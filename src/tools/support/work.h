@@ -59,6 +59,10 @@ void work_fail(struct work *work, const struct error *why);
  * prompts. */
 struct mcp_call *work_take_call(struct work *work);
 
+/* As work_fail(), for an operation that writes files of the sandbox: an error of a limit says which
+ * one it is, and what to do. */
+void work_fail_write(struct work *work, const struct error *why);
+
 /* Sets the error of a call whose sandbox was ended by another call. Returns -1. */
 int work_sandbox_gone(struct error *err);
 

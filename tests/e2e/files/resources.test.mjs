@@ -54,7 +54,7 @@ test('a read that fails says why', async () => {
   await assert.rejects(read(`sandbox://${id}/workspace/two`), /has 2097152 bytes, and a resource at most 1048576: use the tool read_file/);
   assert.equal((await read(`sandbox://${id}/workspace/one`)).blob.length, Math.ceil(1048576 / 3) * 4);
   await assert.rejects(read(`sandbox://${id}/workspace/nope`), /'\/workspace\/nope' does not exist; its directory has: /);
-  await assert.rejects(read(`sandbox://${id}/`), /not found/);
+  await assert.rejects(read(`sandbox://${id}`), /not found/);
 });
 
 test('unknown sandboxes get identical errors', async () => {
@@ -150,6 +150,7 @@ test('a directory is read as the names in it', async () => {
   await tools.run_command({ command: 'mkdir -p shelf/sub; touch shelf/b shelf/a' });
   const { text, mimeType } = await read(`sandbox://${id}/workspace/shelf/`);
   assert.deepEqual([text, mimeType], ['a\nb\nsub/\n', 'text/plain']);
+  assert.match((await read(`sandbox://${id}/`)).text, /^usr\/$/m);
   await tools.run_command({ command: 'mkfifo shelf/fifo' });
   await assert.rejects(read(`sandbox://${id}/workspace/shelf/fifo`), /is a FIFO, not a regular file/);
 });

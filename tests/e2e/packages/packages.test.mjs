@@ -53,6 +53,19 @@ test('a run that lacks a package says how to get it', async () => {
   assert.match((await python('import notinstalled', { session: 'hint' })).note, /could not be installed a moment ago/);
 });
 
+test('packages of a sandbox of an earlier version, which are in ~/.local/lib, are seen', async () => {
+  const at = { sandbox: structuredOf(await tools.create_sandbox({})).id };
+  const earlier = `import os, sys
+place = os.path.expanduser('~/.local/lib/python%d.%d/site-packages' % sys.version_info[:2])
+os.makedirs(place + '/earlier-1.0.dist-info')
+open(place + '/earlier-1.0.dist-info/METADATA', 'w').write('Metadata-Version: 2.1\\nName: earlier\\nVersion: 1.0\\n')
+open(place + '/earlier.py', 'w').write('VALUE = 7')`;
+  await python(earlier, at);
+  assert.equal((await python('import earlier; print(earlier.VALUE)', at)).stdout, '7\n');
+  await install(['alpha'], at);
+  assert.equal(structuredOf(await tools.run_command({ command: 'python3 -c "import earlier; print(earlier.VALUE)"', ...at })).stdout, '7\n');
+});
+
 test('versions, extras and dependencies are resolved', async () => {
   await tools.create_sandbox({ name: 'versions' });
   const at = { sandbox: 'versions' };

@@ -35,7 +35,7 @@ session('bash', [
   ['false', { exit_code: 1 }],
   ['echo $?', '1\n'],
   ['if true; then', { exit_code: 2, stderr: /line 2: syntax error/ }],
-  ['echo one\nnot-a-program', { exit_code: 127, stdout: 'one\n', stderr: /line 2: not-a-program: command not found/ }],
+  ['echo one\nnot-a-program', { exit_code: 127, stdout: 'one\n', stderr: 'bash: line 2: not-a-program: command not found\n' }],
   ['x=6; exit 3', { exit_code: 3 }],
   ['echo "$?"; f; ll; pwd', '3\nf 6 b\nlisted\n/workspace/d\n'],
   ['pwd; read line; echo "$line $A $1"', '/\nfrom stdin value one\n', { stdin: 'from stdin\n', env: { A: 'value' }, args: ['one'], cwd: '/' }],
@@ -73,6 +73,13 @@ test('a bash session that ends says so', async () => {
   await run('x=1');
   assert.match(textOf(await run('exec true')), /state/);
   assert.match(textOf(await run('echo "[$x]"')), /\[\]/);
+});
+
+test('stdout and stderr of Ruby are answered in the order of the writes', async (t) => {
+  if ((await run_code({ language: 'ruby', code: ' ' })).isError) return t.skip('no ruby');
+  const code = "10.times { |i| puts \"o#{i}\"; warn \"e#{i}\" }; nil";
+  const want = Array.from({ length: 10 }, (_, i) => `o${i}\n[belljar: stderr]\ne${i}\n`).join('[belljar: stdout]\n');
+  for (let i = 0; i < 3; i++) assert.equal((await run_code({ language: 'ruby', session: 'order', code })).content[0].text, want);
 });
 
 session('ruby', [

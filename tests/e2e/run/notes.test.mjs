@@ -138,7 +138,18 @@ test('without a network clients fail at once, and the answer says why', async ()
 
 test('a file that grows beyond its limit is told so, also by a program that ignores the signal', async () => {
   const code = "import os\nf = open('/tmp/large', 'wb')\nos.ftruncate(f.fileno(), 1 << 50)";
-  assert.match(structuredOf(await run_code({ language: 'python', code })).note, /file-size: a file may have at most \d+ MiB: write several files/);
+  assert.match(structuredOf(await run_code({ language: 'python', code })).note, /^file-size: one file may have at most \d+ MiB: write several files$/);
+});
+
+test('a file tool that would exceed the disk limit with one file says so, and the sandbox goes on', notOn('docker', 'volumes without quotas have no limit'), async (t) => {
+  const session = await open(t, { DISK: '2M' });
+  const { write_file, run_command } = toolsOf(async () => session);
+  await run_command({ command: 'echo awake > /dev/shm/state' }); // gone if the sandbox ends
+  const answer = await write_file({ path: 'large', content: 'x'.repeat(3 << 20) });
+  assert.ok(answer.isError);
+  assert.match(answer.content[0].text, /: disk: (one file may have at most 1\.9 MiB, a little less than the 2 MiB of all files|no room is left, the limit is 2 MiB): delete files/);
+  assert.equal(structuredOf(await run_command({ command: 'cat /dev/shm/state; ls' })).stdout, 'awake\n');
+  await session.close();
 });
 
 test('a program that opens too many files is told the limit', async () => {

@@ -167,7 +167,7 @@ const BAD = [
   ['run_code', { code: 'x', language: 'perl', session: 's' }, /^argument 'session': Perl keeps no state between calls; leave it out, or use one of python, javascript, /],
   ['run_code', { code: 'x', session: '' }, /^argument 'session': expected a string of 1 to 64 bytes/],
   ['run_code', { code: 'x', session: 's'.repeat(65) }, /^argument 'session': expected a string of at most 64 bytes/],
-  ['run_code', { code: 'x', timeout_s: -1 }, /^argument 'timeout_s': expected a number from 0/],
+  ['run_code', { code: 'x', timeout_s: -1 }, /^argument 'timeout_s': expected a number from 0 to 86400, got the number -1$/],
   ['run_code', { code: 'x', timeout_s: 604800 }, /^argument 'timeout_s': expected at most \d+ seconds, got 604800/],
   ['run_code', { code: 'x', timeout_s: '5' }, /^argument 'timeout_s': expected a number/],
   ['run_code', { code: 'x', env: { 'A=B': 'c' } }, /^argument 'env': "A=B" cannot be a variable's name/],

@@ -24,6 +24,7 @@ test('a limit that the operator set is the most that create_sandbox gives', asyn
       new RegExp(`^${argument}: ${asked} is more than the ${ceiling} that this server allows: pass at most that, or ` +
         `have the operator raise --${option}-max`),
     );
+  refused(await create_sandbox({ pids: -1 }), /^argument 'pids': expected an integer from 16 to 64, got the number -1$/);
   for (const gpu of ['auto', '1', 'vendor.com/gpu=0'])
     refused(await create_sandbox({ gpu }), /^gpu: '.*' is not allowed on this server: .* --gpu-max/);
   structuredOf(await create_sandbox({ gpu: 'none' }));

@@ -6,7 +6,7 @@ import { notOn } from '../lib/programs.mjs';
 import { open, refused, sandboxed, stateDir, structuredOf, textOf, toolsOf } from '../lib/sandboxed.mjs';
 
 const tools = sandboxed();
-const { create_sandbox, update_sandbox, list_sandboxes, sandbox_info, run_command, run_code, write_file } = tools;
+const { create_sandbox, update_sandbox, list_sandboxes, sandbox_info, run_command, run_code, write_file, delete_sandbox } = tools;
 
 test('update_sandbox changes the name, the labels and the times', async () => {
   const made = structuredOf(await create_sandbox({ name: 'first', labels: { task: '42', who: 'a=b' } }));
@@ -75,6 +75,25 @@ test('update_sandbox changes the disk limit of a sandbox that is awake', notOn('
   assert.equal(structuredOf(await run_command({ command: 'sleep 1; ls | wc -l', sandbox: 'disk' })).stdout, '5\n');
   await resize(48);
   assert.match(JSON.stringify(await write(9, 60)), /disk: |No space left|Disk quota exceeded/);
+});
+
+test('one file beyond the disk limit fails, and its session goes on, also with a changed limit', notOn('docker', 'volumes without quotas have no limit'), async () => {
+  const sandbox = structuredOf(await create_sandbox({ name: 'one-file', disk_mb: 16 })).id;
+  const cell = async (code) => structuredOf(await run_code({ code, session: 's', sandbox }));
+  const write = (mib) => cell(`with open('big', 'wb') as f: f.write(bytes(${mib} << 20))\nkept`);
+  await cell('kept = 41 + 1');
+  const refused = await write(20);
+  assert.equal(refused.error.name, 'OSError');
+  assert.match(refused.note, /^disk: (one file may have at most 15\.5 MiB, a little less than the 16 MiB of all files|no room is left, the limit is 16 MiB): delete files.*, or update_sandbox \{"disk_mb":32,"sandbox":"sb_\w+"\}$/);
+  structuredOf(await update_sandbox(JSON.parse(/\{.*\}/.exec(refused.note)[0])));
+  assert.equal((await write(20)).values[0].text, '42');
+  await run_command({ command: 'rm big', sandbox });
+  await update_sandbox({ sandbox, disk_mb: 8 });
+  assert.equal((await write(20)).error.name, 'OSError');
+  assert.equal((await cell('kept')).values[0].text, '42');
+  const { stderr, note } = structuredOf(await run_command({ command: 'rm big; cat /dev/zero > big', sandbox }));
+  assert.match(`${stderr} ${note}`, /disk: one file may have at most 7\.8 MiB|No space left|Disk quota/);
+  structuredOf(await delete_sandbox({ sandbox }));
 });
 
 test('a sandbox whose disk limit is lowered below what it has written goes on, also after sleep', async () => {

@@ -195,6 +195,19 @@ static void file_size_may_exceed_the_disk_limit(void **state)
 	CHECK_OK(spec_check(&spec, &err), err);
 }
 
+/* The sandbox itself has some files, so one file that fails at this size leaves it within its
+ * limit. */
+static void one_file_is_smaller_than_the_disk_limit(void **state)
+{
+	struct spec_limits limits = { .disk = SPEC_MIB(64), .file_size = SPEC_MIB(100) };
+
+	assert_int_equal(spec_file_max(&limits), SPEC_MIB(62));
+	limits.disk = SPEC_MIB(1);
+	assert_int_equal(spec_file_max(&limits), SPEC_MIB(1) - 128 * 1024);
+	limits.file_size = 4096;
+	assert_int_equal(spec_file_max(&limits), 4096);
+}
+
 /* The spawner checks bytes that another process sent. */
 static void invalid_bytes_of_bool_and_enum_are_refused(void **state)
 {
@@ -365,6 +378,7 @@ int main(void)
 		TEST(every_limit_has_a_minimum_and_a_maximum),
 		TEST(error_names_limit_value_and_range),
 		TEST(file_size_may_exceed_the_disk_limit),
+		TEST(one_file_is_smaller_than_the_disk_limit),
 		TEST(invalid_bytes_of_bool_and_enum_are_refused),
 		TEST(unterminated_texts_are_refused),
 		TEST(mount_targets_are_checked),

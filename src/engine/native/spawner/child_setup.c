@@ -160,7 +160,10 @@ static int set_rlimits(const struct child_setup *setup, struct error *err)
 		 * handler, as root, with the sandbox's memory. A limit of 1 stops that. */
 		{ RLIMIT_CORE, 1, 1, "core files" },
 		{ RLIMIT_NOFILE, l->files, agent_files, "open files" },
-		{ RLIMIT_FSIZE, l->file_size, l->file_size, "file size" },
+		/* The soft limit changes with the disk limit while the sandbox is awake, and only
+		 * root of the host could raise a hard one. A program that raises its soft limit
+		 * meets the watch of the disk instead. */
+		{ RLIMIT_FSIZE, setup->file_max, l->file_size, "file size" },
 		{ RLIMIT_NPROC, l->pids, l->pids, "processes" },
 		{ RLIMIT_MSGQUEUE, 819200, 819200, "message queues" },
 		{ RLIMIT_SIGPENDING, 1024, 1024, "pending signals" },

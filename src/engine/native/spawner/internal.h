@@ -65,6 +65,7 @@ struct disk_watch {
 	 * was lowered. */
 	struct disk_usage limit;
 	bool is_lowered;      /* the sandbox's limit is lower, and the next measuring applies it */
+	bool is_changed;      /* the next measuring sets RLIMIT_FSIZE for the sandbox's limit */
 	bool is_watched;      /* no quota limits this sandbox */
 	bool is_measured;     /* since it started */
 	unsigned failures;    /* of measurings, one after the other */
@@ -132,6 +133,7 @@ struct child_setup {
 	const struct mount_plan *plan;
 	const struct spec *spec;
 	const struct spec_limits *limits; /* the spec's, or lower */
+	uint64_t file_max;                /* size of a single file; at most that of the limits */
 	bool limit_memory;                /* by rlimit, because no cgroup does */
 	bool lower_priority;              /* because no cgroup limits processor time */
 	const struct cgroup *cgroup;
@@ -281,7 +283,8 @@ void lock_watch_result(struct spawner_sandbox *sandbox, uint64_t used);
 
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox);
 /* Changes the disk limit. Without quotas a sandbox would be killed at a limit below what is in use,
- * so what is in use is measured first, and stays allowed. */
+ * so what is in use is measured first, and stays allowed. The size of a single file follows the
+ * limit, also for programs that are running: from the next limit_watch_check() on. */
 MUST_CHECK int limit_watch_set_disk(const struct host_resources *host,
                                     struct spawner_sandbox *sandbox, uint64_t bytes,
                                     struct error *err);

@@ -68,6 +68,7 @@ int limit_watch_set_disk(const struct host_resources *host, struct spawner_sandb
 		return 0;
 	if (!disk->is_watched)
 		return disk_set_quota(&host->disk, sandbox->dir, sandbox->ids.number, &limit, err);
+	disk->is_changed = true;
 	disk->is_lowered = bytes < disk->limit.bytes;
 	disk->limit.bytes = num_max(bytes, disk->limit.bytes);
 	return 0;
@@ -102,6 +103,9 @@ static bool start_measuring(struct spawner *spawner, struct spawner_sandbox *san
 		                         .name = sandbox->id,
 		                         .number = sandbox->number,
 		                         .limit = *limit,
+		                         .file_max = sandbox->disk.is_changed
+		                                             ? spec_file_max(&sandbox->limits)
+		                                             : 0,
 		                         .proc = spawner->host.userns.proc,
 		                         .pid = sandbox->pid };
 	struct janitor *janitor = spawner_free_janitor_slot(spawner, kind);
@@ -111,6 +115,7 @@ static bool start_measuring(struct spawner *spawner, struct spawner_sandbox *san
 		return false;
 	sandbox->measuring = (struct frozen_measuring){ .is_running = true,
 		                                        .began_ms = clock_now_ms() };
+	sandbox->disk.is_changed = false;
 	cgroup_freeze(&sandbox->cgroup, true);
 	return true;
 }
@@ -234,7 +239,7 @@ static bool needs_disk_measuring(struct spawner_sandbox *sandbox, const struct d
 {
 	struct disk_watch *disk = &sandbox->disk;
 
-	if (disk->is_lowered)
+	if (disk->is_lowered || disk->is_changed)
 		return true;
 	if (could_be_over(disk->used.bytes, &disk->free_before.bytes, free_now->bytes,
 	                  disk->limit.bytes) ||

@@ -189,6 +189,9 @@ int spawner_sandbox_start(struct host_resources *host, int *image,
 	own_image = take_image(image, err);
 	if (own_image < 0)
 		return -1;
+	setup.file_max = disk_has_quota(&host->disk, sandbox->dir, sandbox->ids.number)
+	                         ? sandbox->limits.file_size
+	                         : spec_file_max(&sandbox->limits);
 	setup.image = own_image;
 	return start_child(host, sandbox, &setup, err);
 }

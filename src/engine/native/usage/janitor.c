@@ -70,6 +70,8 @@ static NORETURN void run_janitor(struct janitor_job job, int out)
 	r = fd_close_others(kept, ARRAY_LEN(kept), &result.err);
 	/* Sandboxes that are being started come first. */
 	(void)setpriority(PRIO_PROCESS, 0, 5);
+	if (r == 0 && job.file_max != 0)
+		process_tree_limit_files(job.proc, job.pid, job.file_max);
 	if (r == 0 && job.kind == JANITOR_REMOVE)
 		r = remove_unless_awake(job.parent, job.name, &result.err);
 	else if (r == 0 && job.kind == JANITOR_DISK)

@@ -70,6 +70,7 @@ struct janitor_job {
 	uint64_t number;         /* of the request that created the sandbox; JANITOR_REMOVE: 0 */
 	struct ids_block ids;    /* JANITOR_REMOVE: released after the removal */
 	struct disk_usage limit; /* the measuring stops above this */
+	uint64_t file_max;       /* RLIMIT_FSIZE for all processes of the sandbox first; 0: as is */
 	int proc;                /* the host's /proc; JANITOR_REMOVE: not used */
 	pid_t pid;               /* the sandbox's first process; JANITOR_REMOVE: not used */
 };

@@ -28,7 +28,7 @@ enum hint_kind {
 
 static const struct hint {
 	const char *text;  /* NULL: describe_limit() makes it */
-	const char *limit; /* the word with which the note of a limit that was met begins */
+	const char *limit; /* what the note of a limit that was met has in it */
 	const char *messages[MESSAGES_MAX];
 } hints[HINT_COUNT] = {
 	/* Messages of the C library, of curl, git, Node, Go, Java, Rust, Ruby and npm, for a name
@@ -83,7 +83,7 @@ static const struct hint {
 	                              "Cannot fork", "can't start new thread",
 	                              "unable to create native thread",
 	                              "BlockingIOError: [Errno 11]" } },
-	[HINT_FILE_SIZE] = { .limit = "file-size:",
+	[HINT_FILE_SIZE] = { .limit = SANDBOX_ONE_FILE,
 	                     .messages = { "File too large", "file too large",
 	                                   "File size limit exceeded" } },
 	[HINT_OPEN_FILES] = { .limit = "open-files:",
@@ -203,9 +203,7 @@ static void describe_limit(enum hint_kind kind, struct sandbox *sandbox, char ou
 		               "some before it opens others",
 		               (unsigned long long)limits->files);
 	else
-		(void)snprintf(out, RUN_HINT_SIZE,
-		               "file-size: a file may have at most %llu MiB: write several files",
-		               (unsigned long long)(limits->file_size >> 20));
+		(void)sandbox_file_max(sandbox, out);
 }
 
 bool run_hint(const struct run_result *result, const struct run_fit *fit, char out[RUN_HINT_SIZE])

@@ -54,6 +54,16 @@ static void append_valid(struct view text, struct buf *out)
 	}
 }
 
+/* Bash begins its messages with the name of the file that it reads. Cells of a session are read
+ * from this one (kernels/session/bash.sh); a script would be read by "bash". */
+static const char cell_file[] = "/dev/fd/62: line ";
+
+static bool is_cell_message(struct view text, size_t at)
+{
+	return (at == 0 || text.ptr[at - 1] == '\n') && text.len - at >= sizeof cell_file - 1 &&
+	       memcmp(text.ptr + at, cell_file, sizeof cell_file - 1) == 0;
+}
+
 /* Appends valid text, with a backslash in front of each mark. */
 static void append_escaped(struct view text, struct buf *out)
 {
@@ -64,6 +74,10 @@ static void append_escaped(struct view text, struct buf *out)
 			append_valid((struct view){ text.ptr + done, i - done }, out);
 			append_bytes(out, view_of("\\"));
 			done = i;
+		} else if (is_cell_message(text, i)) {
+			append_valid((struct view){ text.ptr + done, i - done }, out);
+			append_bytes(out, view_of("bash: line "));
+			done = i + sizeof cell_file - 1;
 		}
 	append_valid((struct view){ text.ptr + done, text.len - done }, out);
 }

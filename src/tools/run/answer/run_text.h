@@ -3,7 +3,7 @@
  * Bytes that are not UTF-8 become U+FFFD, and NUL becomes U+2400, so that they are visible.
  * Terminal escapes (colours among them) and other control characters are removed. Tabs and line
  * ends stay. Of a line that was overwritten by carriage returns or backspaces, as progress bars do,
- * the last state stays.
+ * the last state stays. Messages of Bash about a cell begin with "bash: line 2: ".
  *
  * A program could print what belljar says about a run ("exit code 0"), and a client may show all
  * blocks of an answer as one text. So everything that belljar says begins with RUN_TEXT_MARK, and

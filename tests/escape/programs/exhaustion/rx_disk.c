@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,12 +40,28 @@ static int take_mapped(int fd, const char *name)
 	               MADV_DONTNEED); /* written to disk, so that it does not count as memory */
 }
 
+static int is_one_file(const char *kind)
+{
+	return strcmp(kind, "write") == 0 || strcmp(kind, "raised") == 0;
+}
+
+/* The soft limit on the size of a file is below the disk limit; the hard one need not be. */
+static int raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) < 0)
+		return -1;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_FSIZE, &limit);
+}
+
 static int take_one(const char *kind, int number)
 {
 	char name[32];
 	int fd;
 
-	(void)snprintf(name, sizeof name, "f%d", strcmp(kind, "write") == 0 ? 0 : number);
+	(void)snprintf(name, sizeof name, "f%d", is_one_file(kind) ? 0 : number);
 	fd = strcmp(kind, "tmpfile") == 0 ? open(".", O_TMPFILE | O_RDWR, 0600)
 	                                  : open(name, O_RDWR | O_CREAT | O_APPEND, 0600);
 	if (fd < 0)
@@ -67,7 +84,7 @@ static int take_one(const char *kind, int number)
 		memset(at, 1, MIB);
 		return munmap(at, MIB) | close(fd);
 	}
-	if (write(fd, block, MIB) != MIB)
+	if (write(fd, block, MIB) < 0) /* a short write is continued by the next one */
 		return -1;
 	if (strcmp(kind, "unlinked") != 0 && strcmp(kind, "tmpfile") != 0)
 		(void)close(fd); /* unlinked files exist as long as they are open */
@@ -77,6 +94,8 @@ static int take_one(const char *kind, int number)
 static int take_all(const char *kind, int count)
 {
 	memset(block, 1, sizeof block);
+	if (strcmp(kind, "raised") == 0 && raise_file_limit() < 0)
+		return 1;
 	for (int i = 0; i < count; i++)
 		if (take_one(kind, i) < 0) {
 			perror("refused");
