@@ -245,6 +245,7 @@ static void on_started(void *ctx, int fd, const struct engine_user *user)
 		return;
 	}
 	sandbox->phase = PHASE_HANDSHAKE;
+	sandbox->progress.text[0] = '\0';
 	sandbox_set_path(sandbox, user->path);
 	if (open_channel(sandbox, fd, user, &err) < 0)
 		on_channel_failed(sandbox, &err);
