@@ -21,7 +21,7 @@
 #include "engine/docker/box.h"
 #include "engine/docker/demux.h"
 
-enum { INSTALL_S = 600, LOG_LINES = 30, LOG_MAX = 256 * 1024, REASON_MAX = 240 };
+enum { INSTALL_S = 600, LOG_MAX = 256 * 1024, REASON_MAX = 240 };
 
 /* $1 is the proxy. The password in it is worth nothing once the installer has ended. */
 static const char script[] =
@@ -178,16 +178,16 @@ static void on_committed(void *ctx, int status, const json_t *answer, const stru
 		finish_install(install, why);
 }
 
-/* The command of the image is not the installer's, which has the proxy in it. */
+/* The command of the image is not the installer's, which has the proxy in it. Podman reads it only
+ * from `changes`. */
 static void commit_installer(struct install *install)
 {
-	json_t *config = json_obj(), *command = json_list();
+	char *changes = api_encode("CMD [\"/bin/sh\"]");
 
-	json_push(command, json_str("/bin/sh"));
-	json_set(config, "Cmd", command);
-	api_send(install->broker, "POST", config, on_committed, install,
-	         "/commit?container=%s&repo=" DOCKER_PYTHON "&tag=%s&pause=0", install->container,
-	         strchr(install->name, ':') + 1);
+	api_send(install->broker, "POST", json_obj(), on_committed, install,
+	         "/commit?container=%s&repo=" DOCKER_PYTHON "&tag=%s&pause=0&changes=%s",
+	         install->container, strchr(install->name, ':') + 1, changes);
+	free(changes);
 }
 
 /* The first line that is marked as an error, as apt-get and apk do, or else the last line. */
@@ -225,11 +225,12 @@ static void on_log(void *ctx, int status, struct view body, const struct error *
 		finish_install(install, &err);
 }
 
+/* The log is read as a whole: with `tail` Podman brings the parts of a line into another order. */
 static void read_log(struct install *install)
 {
 	struct broker *broker = install->broker;
-	char *path = mem_format("%s/containers/%s/logs?stdout=1&stderr=1&tail=%d", broker->prefix,
-	                        install->container, LOG_LINES);
+	char *path = mem_format("%s/containers/%s/logs?stdout=1&stderr=1", broker->prefix,
+	                        install->container);
 
 	http_send(broker->http, &(struct http_request){ .method = "GET",
 	                                                .path = path,
