@@ -53,6 +53,14 @@ test('files stay between calls, and a second initialize begins anew', async () =
   assert.match(await text('execute_code', { code: "print(open('kept').read())" }), /FileNotFoundError/);
 });
 
+test('of two initializations at a time one may be told that the other replaced its sandbox', async () => {
+  await tools.stop_sandbox();
+  const results = await Promise.all([0, 1, 2].map(() => tools.initialize_sandbox({})));
+  for (const result of results.filter(({ isError }) => isError)) refused(result, /^the sandbox was put to sleep, reset or deleted meanwhile/);
+  assert.ok(results.some(({ isError }) => !isError));
+  assert.equal(await text('execute_code', { code: 'print(1)' }), '1\n');
+});
+
 test('a program that never ends is ended', async (t) => {
   const session = await connectV1(t, {
     program: BELLJAR,
