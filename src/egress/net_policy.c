@@ -128,7 +128,8 @@ int net_ceiling_decide(const struct net_ceiling *ceiling, const struct net_host 
 	if (ceiling->max == NET_MODE_OPEN ||
 	    (ceiling->max >= NET_MODE_ALLOW && host_rules_match(&ceiling->ask, host, port)) ||
 	    (ceiling->max >= NET_MODE_PACKAGES &&
-	     host_rules_match(&ceiling->indexes, host, port)) ||
+	     (host_rules_match(&ceiling->indexes, host, port) ||
+	      host_rules_match(&ceiling->distributions, host, port))) ||
 	    (ceiling->max >= NET_MODE_ALLOW && host_rules_match(&ceiling->allow, host, port)))
 		return 0;
 	return error_set(why, ERR_LIMIT,

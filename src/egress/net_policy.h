@@ -48,6 +48,8 @@ struct net_ceiling {
 	struct host_rules deny;
 	struct host_rules indexes;     /* package indexes, and where they keep their files */
 	struct host_rules own_indexes; /* those of them that the operator configured */
+	/* Package servers of distributions: an image that names them may get Python from there. */
+	struct host_rules distributions;
 };
 
 /* Fails with ERR_LIMIT and what the operator would have to change if the policy goes beyond the

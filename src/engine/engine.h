@@ -2,8 +2,9 @@
  *
  * An engine starts a sandbox (a new one, or a sleeping one whose files exist), hands over one end
  * of a byte stream to the agent inside, changes limits, kills everything in the sandbox, and erases
- * its files. Everything else, from running a program to reading a file, goes over that byte stream
- * (PROTOCOL.md) and is the same for every engine.
+ * its files. One that has images also adds Python to an image. Everything else, from running a
+ * program to reading a file, goes over that byte stream (PROTOCOL.md) and is the same for every
+ * engine.
  *
  * Life cycle of a sandbox that is awake, a "box":
  *
@@ -24,8 +25,8 @@
  * - `events` and `ctx` are the caller's and stay valid until then; the spec is copied.
  * - When `ended` is called, no process of the sandbox runs any more.
  * - If the engine itself fails (its helper process died, its daemon is unreachable), every box ends
- *   with ENGINE_END_ENGINE_LOST, pending set_limits() and erase() calls fail, and start(),
- *   set_limits() and erase() return -1.
+ *   with ENGINE_END_ENGINE_LOST, pending calls of the other operations fail, and all operations
+ *   that can fail return -1.
  *
  * The process that creates sandboxes is not the server, which has no rights: it is the spawner of
  * the native engine, or the broker of the Docker engine, and src/engine/remote is the server's side
@@ -45,9 +46,9 @@
  *   src/server/doctor/doctor.c              layers that only this engine has, or lacks
  *
  * src/sandbox calls the operations (sandbox.c starts and kills, sandbox_update.c sets limits,
- * sandbox_end.c erases and releases, sweep.c lists and erases), and src/server/runtime/runtime.c
- * creates and frees the engine, all on the one thread of the loop. The order is: constructor, list,
- * then start, kill and erase in any order, free.
+ * sandbox_end.c erases and releases, sweep.c lists and erases, sandbox_python.c adds Python), and
+ * src/server/runtime/runtime.c creates and frees the engine, all on the one thread of the loop. The
+ * order is: constructor, list, then start, kill and erase in any order, free.
  *
  * `channel` in the event `started` is a connected stream socket with close-on-exec; it may be
  * blocking or not. The agent has the other end as descriptor 3, or its standard input and output
@@ -115,6 +116,9 @@ struct engine_events {
 	void (*ended)(void *ctx, enum engine_end end, const char *why);
 };
 
+/* image NULL: there is none, for the reason *why. */
+typedef void engine_image_fn(void *ctx, const char *image, const struct error *why);
+
 struct engine_ops {
 	const char *name; /* stored with each sandbox, and shown to users */
 	/* Where the programs of sandboxes come from, for users: "on this machine". */
@@ -143,6 +147,14 @@ struct engine_ops {
 	int (*erase)(struct engine *engine, const char *id,
 	             void (*done)(void *ctx, const struct error *err), void *ctx,
 	             struct error *err);
+	/* Makes an image that is the one of a box that has started, with Python in addition; or
+	 * finds the one that it has made for the same owner before. The package manager of the
+	 * image installs Python in a short-lived container of its own, which has no network but the
+	 * loopback interface of the box: `proxy` is the URL of a gate that listens there. done(ctx,
+	 * image, NULL): the name of the new image, for struct spec. The end of the box ends the
+	 * installation: done() is called with an error before `ended`. */
+	int (*add_python)(struct engine *engine, const char *id, const char *proxy,
+	                  engine_image_fn *done, void *ctx, struct error *err);
 	/* Calls each() with the id of every sandbox that has files, then with NULL. The NULL
 	 * does not come if the engine is lost meanwhile: the list was incomplete. */
 	void (*list)(struct engine *engine, void (*each)(void *ctx, const char *id), void *ctx);

@@ -10,6 +10,7 @@
  *   sandbox_facts.c  answers to questions about a sandbox: times, limits, counters
  *   sandbox_advice.c who reads messages about a sandbox, and how that reader gets more of a limit
  *   sandbox_network.c the network policy, and the gate of a sandbox that is awake
+ *   sandbox_python.c Python for the image of a sandbox
  *   guest.c          sandboxes that another server has awake
  *   default.c idle.c quota.c sweep.c   policies over all sandboxes
  *
@@ -95,7 +96,7 @@ struct sandbox {
 	bool delete_pending;  /* to be deleted as soon as it has ended */
 	bool erase_requested; /* the engine is removing the files for good, or will */
 	bool met_limit;       /* the last end was a limit on memory, disk or locks */
-	struct engine_progress progress; /* while it is being started; "": none */
+	struct engine_progress progress; /* of what takes long for the engine; "": none */
 	char path[ENGINE_PATH_SIZE];     /* PATH of its image; "" */
 	char reason[480];                /* why it ended last */
 	char lowered[480]; /* the limits that are below those of its creation, in words; "" */

@@ -58,12 +58,15 @@ static void on_progress(void *ctx, const struct engine_progress *progress)
 static void on_start_failed(void *ctx, const struct error *why)
 {
 	struct sandbox *sandbox = ctx;
+	bool is_killed = sandbox->phase == PHASE_ENDING;
 
 	/* A sandbox that could not even be created has no files: its row must not stay. */
 	if (sandbox->row.state == SANDBOX_CREATING)
 		sandbox->delete_pending = true;
-	set_reason(sandbox, why->msg);
-	sandbox_handle_end(sandbox, why);
+	/* Where the kill met the start says nothing to the callers that waited for the sandbox. */
+	if (!is_killed)
+		set_reason(sandbox, why->msg);
+	sandbox_handle_end(sandbox, is_killed ? NULL : why);
 }
 
 const struct spec_limits *sandbox_ceilings(const struct sandbox *sandbox)
@@ -145,7 +148,8 @@ static void on_ended(void *ctx, enum engine_end end, const char *why)
 	                sandbox->reason[0] != '\0' ? sandbox->reason : why);
 	if (sandbox->row.state == SANDBOX_CREATING || sandbox == sandbox->manager->prepared)
 		sandbox->delete_pending = true;
-	sandbox_handle_end(sandbox, &err);
+	sandbox_handle_end(sandbox,
+	                   end == ENGINE_END_KILLED && sandbox->reason[0] == '\0' ? NULL : &err);
 }
 
 /* Records in the row that the agent has sent READY: the sandbox exists, and its files are the new
@@ -245,6 +249,7 @@ static void on_started(void *ctx, int fd, const struct engine_user *user)
 		return;
 	}
 	sandbox->phase = PHASE_HANDSHAKE;
+	sandbox->progress.text[0] = '\0';
 	sandbox_set_path(sandbox, user->path);
 	if (open_channel(sandbox, fd, user, &err) < 0)
 		on_channel_failed(sandbox, &err);

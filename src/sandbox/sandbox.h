@@ -115,8 +115,8 @@ uint64_t sandbox_awake_ms(const struct sandbox *sandbox);
 /* NULL unless the sandbox is ready. */
 struct channel *sandbox_channel(const struct sandbox *sandbox);
 const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
-/* The engine's preparation before the sandbox can start, such as pulling an image; NULL:
- * nothing that takes long. */
+/* What the engine does that takes long: it pulls an image before the sandbox can start, or adds
+ * Python to it. NULL: nothing. */
 const struct engine_progress *sandbox_progress(const struct sandbox *sandbox);
 /* Reads the cgroup's counters. False: there is no cgroup, or the sandbox is not awake. */
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret);
@@ -162,19 +162,24 @@ enum net_mode sandbox_network_mode(const struct sandbox *sandbox);
  * be asleep: the time begins now. ERR_UNSUPPORTED: another server has the sandbox awake. */
 enum { SANDBOX_ONCE_MS = 600 * 1000 };
 MUST_CHECK int sandbox_allow_once(struct sandbox *sandbox, const char *hosts, struct error *err);
-/* Lets one run of an installer reach the package indexes, and nothing else, whatever the policy of
- * the sandbox is: through a proxy that wants a password. sandbox_close_installer() ends that, and
- * so does the end of the sandbox. ERR_LIMIT: too many at a time; ERR_UNSUPPORTED: the operator
- * allows no network. */
+/* Lets one run of an installer reach the package indexes, or `hosts` if that is not NULL, and
+ * nothing else, whatever the policy of the sandbox is: through a proxy that wants a password.
+ * sandbox_close_installer() ends that, and so does the end of the sandbox. ERR_LIMIT: too many at a
+ * time; ERR_UNSUPPORTED: the operator allows no network. */
 enum { SANDBOX_INSTALLERS = 2 };
 struct sandbox_installer {
 	unsigned slot;
 	uint64_t serial;
 	char proxy[96]; /* a URL with the password, for HTTP_PROXY */
 };
-MUST_CHECK int sandbox_open_installer(struct sandbox *sandbox, struct sandbox_installer *ret,
-                                      struct error *err);
+MUST_CHECK int sandbox_open_installer(struct sandbox *sandbox, const struct host_rules *hosts,
+                                      struct sandbox_installer *ret, struct error *err);
 void sandbox_close_installer(struct sandbox *sandbox, const struct sandbox_installer *installer);
+/* Makes an image that is the one of this sandbox, which is awake, with Python in addition: see
+ * add_python() in engine.h. The installer reaches the package servers that the image names, as far
+ * as the operator allows them, and nothing else. Calls fn with the name of the image, or with NULL
+ * and the reason; the caller holds the sandbox until then. */
+void sandbox_add_python(struct sandbox *sandbox, engine_image_fn *fn, void *ctx);
 /* The connections that programs tried to make. */
 struct gate_log *sandbox_gate_log(struct sandbox *sandbox);
 /* The most that a sandbox of this server may get. */

@@ -27,9 +27,7 @@ const char *const *sandbox_env(struct sandbox *sandbox)
 
 const struct engine_progress *sandbox_progress(const struct sandbox *sandbox)
 {
-	return sandbox->phase == PHASE_STARTING && sandbox->progress.text[0] != '\0'
-	               ? &sandbox->progress
-	               : NULL;
+	return sandbox->progress.text[0] != '\0' ? &sandbox->progress : NULL;
 }
 
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret)

@@ -264,15 +264,15 @@ static unsigned find_slot(const struct sandbox *sandbox)
 	return slot;
 }
 
-int sandbox_open_installer(struct sandbox *sandbox, struct sandbox_installer *ret,
-                           struct error *err)
+int sandbox_open_installer(struct sandbox *sandbox, const struct host_rules *hosts,
+                           struct sandbox_installer *ret, struct error *err)
 {
 	const struct manager_config *config = &sandbox->manager->config;
 	AUTO_FREE struct net_policy *policy = mem_new(sizeof *policy);
 	struct gate_options options = { .loop = sandbox->manager->loop,
 		                        .channel = sandbox->channel,
 		                        .dial = config->dial,
-		                        .mirror = config->mirror,
+		                        .mirror = hosts == NULL ? config->mirror : NULL,
 		                        .ceiling = config->ceiling,
 		                        .log = sandbox_gate_log(sandbox) };
 	unsigned slot = find_slot(sandbox);
@@ -289,6 +289,10 @@ int sandbox_open_installer(struct sandbox *sandbox, struct sandbox_installer *re
 		                 SANDBOX_INSTALLERS);
 	/* With a mirror the installer reaches nothing else: it cannot send anything to an index. */
 	policy->mode = config->mirror != NULL ? NET_MODE_NONE : NET_MODE_PACKAGES;
+	if (hosts != NULL) {
+		policy->mode = NET_MODE_ALLOW;
+		policy->allow = *hosts;
+	}
 	policy->has_tools = sandbox_reader(sandbox) == SANDBOX_FOR_TOOLS;
 	policy->sandbox = sandbox_argument(sandbox);
 	(void)!getrandom(&random, sizeof random, 0);

@@ -187,10 +187,17 @@ int tour_run(struct link *link, bool *ret_failed, struct error *err)
 	AUTO_JSON json_t *first = NULL;
 	const struct tour *tour;
 
+	*ret_failed = false;
 	if (find_tour(link, &tour, err) < 0)
 		return -1;
-	for (size_t i = 0; tour->steps[i].tool != NULL; i++)
+	for (size_t i = 0; tour->steps[i].tool != NULL; i++) {
 		if (run_step(link, tour, i, &first, ret_failed, err) < 0)
 			return -1;
+		/* All others need what the first step makes, or what it has shown to work. */
+		if (i == 0 && *ret_failed) {
+			out("The tour ends here: its other steps need this one.\n");
+			return 0;
+		}
+	}
 	return 0;
 }

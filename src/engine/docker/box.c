@@ -330,6 +330,8 @@ static int check_start(struct broker *broker, const struct engine_request *reque
 	if (spec_check(spec, err) < 0 ||
 	    spec_check_ceilings(spec, &options->ceilings, options->gpus_max, err) < 0)
 		return -1;
+	if (!install_may_use(spec->image, spec->owner))
+		return error_set(err, ERR_NOT_FOUND, "image: Docker has no '%s'", spec->image);
 	for (unsigned i = 0; i < spec->mount_count; i++)
 		if (spec->mounts[i].source >= options->mount_count)
 			return error_set(err, ERR_INVALID,

@@ -31,7 +31,8 @@ struct box {
 	bool failed;           /* `why` is to be reported */
 	struct error why;
 	enum engine_end end;
-	uint64_t erase_number; /* of a REQUEST_ERASE that waits for the end; or 0 */
+	uint64_t erase_number;   /* of a REQUEST_ERASE that waits for the end; or 0 */
+	struct install *install; /* of Python, on the network of this box; or NULL */
 };
 
 struct box *box_find(struct broker *broker, uint64_t number);

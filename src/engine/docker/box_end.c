@@ -51,6 +51,10 @@ void box_remove(struct box *box)
 {
 	if (box->is_removing)
 		return;
+	if (box->install != NULL) {
+		install_cancel(box->install);
+		return;
+	}
 	box->is_removing = true;
 	if (box->container[0] == '\0')
 		report_end(box);

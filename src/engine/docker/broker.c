@@ -93,10 +93,10 @@ static void connect_server(struct broker *broker, const struct engine_request *r
 	int fd = -1;
 
 	if (options->connect == NULL ||
-	    memchr(request->instance, '\0', sizeof request->instance) == NULL)
+	    memchr(request->argument, '\0', sizeof request->argument) == NULL)
 		(void)error_set(&err, ERR_INVALID, "instance: not the name of a server");
 	else
-		fd = options->connect(options->ctx, request->instance, &err);
+		fd = options->connect(options->ctx, request->argument, &err);
 	if (fd < 0)
 		replies_add_failure(&broker->replies, REPLY_CONNECTED, request->number, &err);
 	else
@@ -126,6 +126,9 @@ static void handle_request(struct broker *broker, const struct engine_request *r
 		break;
 	case REQUEST_CONNECT:
 		connect_server(broker, request);
+		break;
+	case REQUEST_ADD_PYTHON:
+		install_start(broker, request);
 		break;
 	default:
 		break; /* an unknown kind of request has no kind of reply */
@@ -344,6 +347,7 @@ static NORETURN void run_broker(const struct broker_options *options, int socket
 	list_init(&broker->boxes);
 	list_init(&broker->images);
 	list_init(&broker->erases);
+	list_init(&broker->installs);
 	fill_address(broker, options->daemon);
 	if (hash_agent(broker->agent, &err) < 0 || set_up_process(options, socket, &err) < 0 ||
 	    loop_new(&broker->loop, &err) < 0 ||

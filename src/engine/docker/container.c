@@ -1,7 +1,8 @@
 /* container.c - how a container is made (see internal.h).
  *
- * Everything that decides about rights is written here and comes from no request: no capability, no
- * new privileges, no network, a read-only root, one user. */
+ * Everything that decides about rights is written here and comes from no request. A sandbox has no
+ * capability, no new privileges, no network, a read-only root, one user. An installer is root with
+ * a few capabilities, and has no network either: it shares the empty one of a sandbox. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,15 @@ static json_t *one_text(const char *text)
 	json_t *list = json_list();
 
 	json_push(list, json_str(text));
+	return list;
+}
+
+static json_t *many_texts(const char *const *texts, size_t count)
+{
+	json_t *list = json_list();
+
+	for (size_t i = 0; i < count; i++)
+		json_push(list, json_str(texts[i]));
 	return list;
 }
 
@@ -266,11 +276,28 @@ static void add_loopback_ipv6(const struct broker *broker, json_t *host)
 	json_set(host, "Sysctls", settings);
 }
 
+static json_t *ulimits_json(const struct broker *broker, const struct spec_limits *limits)
+{
+	json_t *ulimits = json_list();
+
+	/* The number of open files is set for each program; the agent needs more. Docker passes on
+	 * its own limits. Podman sets some that it may not set if it runs in a container itself. */
+	if (broker->version.is_podman) {
+		add_ulimit(ulimits, "nofile", num_max(limits->files, AGENT_FILES));
+		add_ulimit(ulimits, "nproc", num_max(limits->pids, PROCESSES));
+	}
+	add_ulimit(ulimits, "fsize", spec_file_max(limits));
+	/* With 0 the kernel would still start a program that core_pattern names; with 1 it does
+	 * not. */
+	add_ulimit(ulimits, "core", 1);
+	return ulimits;
+}
+
 static json_t *host_config(const struct broker *broker, const struct spec *spec)
 {
 	json_t *host = container_limits_json(&spec->limits), *log = json_obj(),
 	       *restart = json_obj();
-	json_t *ulimits = json_list(), *security = one_text("no-new-privileges");
+	json_t *security = one_text("no-new-privileges");
 
 	json_set(host, "CapDrop", one_text("ALL"));
 	mask_paths(broker, spec, host, security);
@@ -292,17 +319,7 @@ static json_t *host_config(const struct broker *broker, const struct spec *spec)
 	json_set(restart, "Name", json_str("no"));
 	json_set(host, "RestartPolicy", restart);
 	json_set(host, "Init", json_false());
-	/* The number of open files is set for each program; the agent needs more. Docker passes on
-	 * its own limits. Podman sets some that it may not set if it runs in a container itself. */
-	if (broker->version.is_podman) {
-		add_ulimit(ulimits, "nofile", num_max(spec->limits.files, AGENT_FILES));
-		add_ulimit(ulimits, "nproc", num_max(spec->limits.pids, PROCESSES));
-	}
-	add_ulimit(ulimits, "fsize", spec_file_max(&spec->limits));
-	/* With 0 the kernel would still start a program that core_pattern names; with 1 it does
-	 * not. */
-	add_ulimit(ulimits, "core", 1);
-	json_set(host, "Ulimits", ulimits);
+	json_set(host, "Ulimits", ulimits_json(broker, &spec->limits));
 	json_set(host, "Mounts", mounts_json(broker, spec));
 	json_set(host, "Tmpfs", tmpfs_json());
 	add_loopback_ipv6(broker, host);
@@ -346,4 +363,63 @@ int container_json(const struct broker *broker, const struct spec *spec, const c
 	json_set(all, "HostConfig", host);
 	*ret = all;
 	return 0;
+}
+
+/* Package managers change owners and modes of files, and write files of all users. apt and dpkg
+ * become other users to fetch packages and to run scripts. */
+static const char *const installer_capabilities[] = { "CHOWN",  "DAC_OVERRIDE", "FOWNER",
+	                                              "FSETID", "SETGID",       "SETUID" };
+
+static json_t *installer_host_config(const struct broker *broker, const struct spec *spec,
+                                     const char *network)
+{
+	json_t *host = container_limits_json(&spec->limits), *log = json_obj(), *sizes = json_obj();
+	json_t *security = one_text("no-new-privileges");
+	struct spec without_gpus = *spec;
+
+	without_gpus.gpus = 0;
+	json_set(host, "CapDrop", one_text("ALL"));
+	json_set(host, "CapAdd",
+	         many_texts(installer_capabilities, ARRAY_LEN(installer_capabilities)));
+	mask_paths(broker, &without_gpus, host, security);
+	json_set(host, "SecurityOpt", security);
+	json_set(host, "Privileged", json_false());
+	json_set(host, "NetworkMode", json_format("container:%s", network));
+	json_set(host, "IpcMode", json_str("private"));
+	if (broker->info.cgroups == 2)
+		json_set(host, "CgroupnsMode", json_str("private"));
+	/* The log is where the reason of a failure is read. */
+	json_set(sizes, "max-size", json_str("64k"));
+	json_set(log, "Type", json_str("json-file"));
+	json_set(log, "Config", sizes);
+	json_set(host, "LogConfig", log);
+	json_set(host, "Ulimits", ulimits_json(broker, &spec->limits));
+	json_set_text(host, "Runtime", broker->options->runtime);
+	return host;
+}
+
+json_t *installer_json(const struct broker *broker, const struct spec *spec, const char *image,
+                       const char *network, const char *script, const char *argument)
+{
+	const char *const shell[] = { "/bin/sh", "-c" };
+	const char *const words[] = { script, "sh", argument };
+	json_t *all = json_obj(), *labels = docker_labels(broker, ROLE_INSTALL, NULL), *health;
+
+	json_set(all, "Image", json_str(image));
+	json_set(all, "User", json_str("0:0"));
+	json_set(all, "WorkingDir", json_str("/"));
+	json_set(all, "Entrypoint", many_texts(shell, ARRAY_LEN(shell)));
+	json_set(all, "Cmd", many_texts(words, ARRAY_LEN(words)));
+	if (!broker->version.is_podman) {
+		health = json_obj();
+		json_set(health, "Test", one_text("NONE"));
+		json_set(all, "Healthcheck", health);
+	}
+	/* With the image that becomes of the container, so that leftovers.c finds it. */
+	json_set(labels, LABEL_AGENT, json_str(broker->agent));
+	json_set(all, "Labels", labels);
+	json_set(all, "StopSignal", json_str("SIGKILL"));
+	json_set(all, "StopTimeout", json_int(0));
+	json_set(all, "HostConfig", installer_host_config(broker, spec, network));
+	return all;
 }

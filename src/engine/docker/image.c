@@ -155,6 +155,7 @@ static void find_prepared(struct image *image)
 	(void)snprintf(image->prepared.name, sizeof image->prepared.name,
 	               DOCKER_PREPARED ":%.24s-%s", colon != NULL ? colon + 1 : image->found.id,
 	               image->broker->agent);
+	(void)snprintf(image->prepared.id, sizeof image->prepared.id, "%s", image->found.id);
 	(void)snprintf(image->prepared.path, sizeof image->prepared.path, "%s", image->found.path);
 	api_send(image->broker, "GET", NULL, on_prepared_found, image, "/images/%s/json",
 	         image->prepared.name);
@@ -286,6 +287,8 @@ bool image_may_be_pulled(const struct broker_options *options, const char *name)
 {
 	const char *list = options->images;
 
+	if (install_is_image(name))
+		return false;
 	if (options->any_image || strcmp(name, DOCKER_DEFAULT_PULL) == 0 ||
 	    (options->image != NULL && strcmp(options->image, name) == 0))
 		return true;

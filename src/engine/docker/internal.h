@@ -9,6 +9,7 @@
  *   image.c        images: present, pulled, prepared
  *   prepare.c      the prepared image: an image with the agent and its directories
  *   passwd.c       the files of users in a prepared image, as an archive
+ *   install.c      Python for an image that lacks it
  *   credentials.c  how to log in to a registry
  *   volumes.c      the files of sandboxes: erasing, listing
  *   leftovers.c    containers and images of servers that were killed
@@ -31,6 +32,7 @@
 /* Names of what belljar makes in the daemon, and the labels that say whose it is. */
 #define DOCKER_PREFIX       "belljar-"
 #define DOCKER_PREPARED     "belljar-prepared"
+#define DOCKER_PYTHON       "belljar-python" /* images that install.c has made */
 #define DOCKER_AGENT_DIR    ".belljar"
 #define DOCKER_AGENT_PATH   "/" DOCKER_AGENT_DIR "/agent"
 #define LABEL_STATE         "belljar.state"    /* the state directory it belongs to */
@@ -42,6 +44,7 @@
 #define LABEL_AGENT         "belljar.agent" /* which agent a prepared image has */
 #define ROLE_SANDBOX        "sandbox"
 #define ROLE_PREPARE        "prepare"
+#define ROLE_INSTALL        "install"
 #define ROLE_VOLUME         "volume"
 #define DOCKER_DEFAULT_OWN  "belljar-sandbox:latest" /* made by `make image` */
 #define DOCKER_DEFAULT_PULL "python:3"
@@ -65,8 +68,8 @@ struct broker {
 	char agent
 	        [20]; /* a hash of the agent's program and of the other files of prepared images */
 	bool has_quota; /* volumes can have a size */
-	struct list boxes, images, erases;
-	uint64_t last_preparation;
+	struct list boxes, images, erases, installs;
+	uint64_t last_preparation, last_install;
 	bool is_stopping;
 	struct loop_timer *stop_timer;
 };
@@ -133,10 +136,15 @@ json_t *volume_json(const struct broker *broker, const struct spec *spec, size_t
 MUST_CHECK int container_json(const struct broker *broker, const struct spec *spec,
                               const char *image, json_t **ret, struct error *err);
 json_t *container_limits_json(const struct spec_limits *limits);
+/* A container of `image` that runs the script as root, with `argument` as its $1, on the network of
+ * another container. */
+json_t *installer_json(const struct broker *broker, const struct spec *spec, const char *image,
+                       const char *network, const char *script, const char *argument);
 
 /* --- image.c, prepare.c, passwd.c --- */
 
 struct prepared_image {
+	char id[DOCKER_ID_MAX]; /* of the image that it was made of */
 	char name[PREPARED_NAME_SIZE];
 	char path[ENGINE_PATH_SIZE]; /* PATH of the image's environment; "" */
 };
@@ -178,6 +186,20 @@ void box_limit(struct broker *broker, const struct engine_request *request);
 /* True: a box with this id is ending or awake, and the erasing follows its end. */
 bool box_defer_erase(struct broker *broker, const char *id, uint64_t number);
 void box_kill_all(struct broker *broker);
+
+/* --- install.c --- */
+
+struct box;
+struct install;
+/* REQUEST_ADD_PYTHON */
+void install_start(struct broker *broker, const struct engine_request *request);
+/* The box is to end, which it does with a call of box_remove() when the installation has ended. */
+void install_cancel(struct install *install);
+/* Whether this is the name of an image that was made here, and so of none of a registry. */
+bool install_is_image(const char *name);
+/* Whether sandboxes of this owner may have the image: one that was made here belongs to the owner
+ * in whose sandbox it was made. */
+bool install_may_use(const char *name, uint64_t owner);
 
 /* --- volumes.c --- */
 

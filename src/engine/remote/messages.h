@@ -17,7 +17,7 @@
 
 /* --- requests --- */
 
-enum { ENGINE_INSTANCE_SIZE = 24 };
+enum { ENGINE_ARGUMENT_SIZE = 96 };
 
 enum engine_request_kind {
 	REQUEST_START = 1, /* spec */
@@ -25,7 +25,8 @@ enum engine_request_kind {
 	REQUEST_ERASE,     /* spec.id */
 	REQUEST_LIST,
 	REQUEST_LIMIT,   /* number of the REQUEST_START; spec.limits: memory, cpu, pids and disk */
-	REQUEST_CONNECT, /* instance; the server's own filter refuses socket(2) */
+	REQUEST_CONNECT, /* argument; the server's own filter refuses socket(2) */
+	REQUEST_ADD_PYTHON, /* spec.id, argument */
 	REQUEST_KIND_COUNT
 };
 
@@ -33,7 +34,9 @@ struct engine_request {
 	uint32_t kind;
 	uint64_t number; /* chosen by the server; a REQUEST_START never uses a number twice */
 	struct spec spec;
-	char instance[ENGINE_INSTANCE_SIZE]; /* name of another server */
+	/* REQUEST_CONNECT: the name of another server. REQUEST_ADD_PYTHON: the URL of a gate in the
+	 * sandbox. */
+	char argument[ENGINE_ARGUMENT_SIZE];
 };
 
 /* --- replies --- */
@@ -48,6 +51,7 @@ enum engine_reply_kind {
 	REPLY_LIMITED,   /* number of the REQUEST_START */
 	REPLY_LAYER,     /* one layer of the report */
 	REPLY_PROGRESS,  /* number of a REQUEST_START without REPLY_STARTED so far */
+	REPLY_PYTHON,    /* image; or `err` */
 	REPLY_KIND_COUNT
 };
 
@@ -68,5 +72,6 @@ struct engine_reply {
 		char id[SPEC_ID_LEN + 1];        /* REPLY_LISTED */
 		struct engine_layer layer;       /* REPLY_LAYER */
 		struct engine_progress progress; /* REPLY_PROGRESS */
+		char image[SPEC_IMAGE_MAX + 1];  /* REPLY_PYTHON */
 	};
 };

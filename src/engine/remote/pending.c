@@ -8,14 +8,13 @@
 #include "base/mem.h"
 #include "engine/remote/messages.h"
 
-struct pending *pending_add(struct list *all, uint64_t number, void *ctx)
+void pending_add(struct list *all, uint64_t number, const struct pending *what)
 {
 	struct pending *pending = mem_new(sizeof *pending);
 
+	*pending = *what;
 	pending->number = number;
-	pending->ctx = ctx;
 	list_add(all, &pending->node);
-	return pending;
 }
 
 static void report_connected(const struct pending *pending, const struct engine_reply *reply,
@@ -45,6 +44,9 @@ static void finish_request(struct pending *pending, const struct engine_reply *r
 		pending->each(pending->ctx, NULL);
 	else if (reply->kind == REPLY_ERASED && pending->erased != NULL)
 		pending->erased(pending->ctx, reply->failed ? &reply->err : NULL);
+	else if (reply->kind == REPLY_PYTHON && pending->made != NULL)
+		pending->made(pending->ctx, reply->failed ? NULL : reply->image,
+		              reply->failed ? &reply->err : NULL);
 	free(pending);
 }
 
@@ -73,6 +75,8 @@ void pending_fail(struct list *all, const struct error *why)
 			pending->erased(pending->ctx, why);
 		if (pending->connected != NULL)
 			pending->connected(pending->ctx, -1, why);
+		if (pending->made != NULL)
+			pending->made(pending->ctx, NULL, why);
 		free(pending);
 	}
 }

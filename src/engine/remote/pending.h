@@ -1,7 +1,7 @@
-/* pending.h - requests about files or other servers that have no reply yet.
+/* pending.h - requests about files, images or other servers that have no reply yet.
  *
  * An entry lives from pending_add() until its reply, or until pending_fail(). Exactly one of its
- * three callbacks is set. */
+ * four callbacks is set. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -19,10 +19,11 @@ struct pending {
 	void (*erased)(void *ctx, const struct error *why);
 	void (*each)(void *ctx, const char *id);
 	remote_connected_fn *connected;
+	engine_image_fn *made;
 };
 
-/* Adds an entry to the list. The caller sets its callback. */
-struct pending *pending_add(struct list *all, uint64_t number, void *ctx);
+/* Adds an entry with the callback and the context of `what` to the list. */
+void pending_add(struct list *all, uint64_t number, const struct pending *what);
 /* Calls the callback of the request that the reply is for. A descriptor that is taken over becomes
  * -1 in fds. */
 void pending_receive(struct list *all, const struct engine_reply *reply, int *fds, size_t count);

@@ -59,7 +59,7 @@ static void flush_requests(struct remote *remote)
 }
 
 static void send_request(struct remote *remote, enum engine_request_kind kind, uint64_t number,
-                         const struct spec *spec, const char *instance)
+                         const struct spec *spec, const char *argument)
 {
 	struct engine_request *request;
 
@@ -70,8 +70,8 @@ static void send_request(struct remote *remote, enum engine_request_kind kind, u
 	request->number = number;
 	if (spec != NULL)
 		request->spec = *spec;
-	if (instance != NULL)
-		(void)snprintf(request->instance, sizeof request->instance, "%s", instance);
+	if (argument != NULL)
+		(void)snprintf(request->argument, sizeof request->argument, "%s", argument);
 	flush_requests(remote);
 }
 
@@ -202,48 +202,53 @@ static bool read_box_counters(struct engine_box *box, struct engine_counters *re
 	return true;
 }
 
-/* --- files ---------------------------------------------------------------------------- */
+/* --- files, images, servers ----------------------------------------------------------- */
+
+/* Sends a request whose reply goes to the callback of `what`. id NULL: it is about no sandbox. */
+static int send_pending(struct remote *remote, enum engine_request_kind kind, const char *id,
+                        const char *argument, const struct pending *what, struct error *err)
+{
+	struct spec spec = { 0 };
+
+	if (check_remote(remote, err) < 0)
+		return -1;
+	if (id != NULL && !spec_is_id(id))
+		return error_set(err, ERR_INVALID, "'%s' is not the id of a sandbox", id);
+	if (id != NULL)
+		memcpy(spec.id, id, sizeof spec.id);
+	pending_add(&remote->pending, ++remote->last_number, what);
+	send_request(remote, kind, remote->last_number, &spec, argument);
+	return 0;
+}
 
 static int erase_files(struct engine *engine, const char *id,
                        void (*done)(void *ctx, const struct error *err), void *ctx,
                        struct error *err)
 {
-	struct remote *remote = container_of(engine, struct remote, engine);
-	struct spec spec = { 0 };
-	struct pending *erase;
+	return send_pending(container_of(engine, struct remote, engine), REQUEST_ERASE, id, NULL,
+	                    &(struct pending){ .erased = done, .ctx = ctx }, err);
+}
 
-	if (check_remote(remote, err) < 0)
-		return -1;
-	if (!spec_is_id(id))
-		return error_set(err, ERR_INVALID, "'%s' is not the id of a sandbox", id);
-	memcpy(spec.id, id, sizeof spec.id);
-	erase = pending_add(&remote->pending, ++remote->last_number, ctx);
-	erase->erased = done;
-	send_request(remote, REQUEST_ERASE, erase->number, &spec, NULL);
-	return 0;
+static int add_python(struct engine *engine, const char *id, const char *proxy,
+                      engine_image_fn *done, void *ctx, struct error *err)
+{
+	return send_pending(container_of(engine, struct remote, engine), REQUEST_ADD_PYTHON, id,
+	                    proxy, &(struct pending){ .made = done, .ctx = ctx }, err);
 }
 
 static void list_ids(struct engine *engine, void (*each)(void *ctx, const char *id), void *ctx)
 {
-	struct remote *remote = container_of(engine, struct remote, engine);
-	struct pending *list = pending_add(&remote->pending, ++remote->last_number, ctx);
+	struct error lost;
 
-	list->each = each;
-	send_request(remote, REQUEST_LIST, list->number, NULL, NULL);
+	(void)!send_pending(container_of(engine, struct remote, engine), REQUEST_LIST, NULL, NULL,
+	                    &(struct pending){ .each = each, .ctx = ctx }, &lost);
 }
 
 int remote_connect(struct engine *engine, const char *instance, remote_connected_fn *done,
                    void *ctx, struct error *err)
 {
-	struct remote *remote = container_of(engine, struct remote, engine);
-	struct pending *connect;
-
-	if (check_remote(remote, err) < 0)
-		return -1;
-	connect = pending_add(&remote->pending, ++remote->last_number, ctx);
-	connect->connected = done;
-	send_request(remote, REQUEST_CONNECT, connect->number, NULL, instance);
-	return 0;
+	return send_pending(container_of(engine, struct remote, engine), REQUEST_CONNECT, NULL,
+	                    instance, &(struct pending){ .connected = done, .ctx = ctx }, err);
 }
 
 /* --- replies -------------------------------------------------------------------------- */
@@ -343,6 +348,7 @@ static void handle_reply(struct remote *remote, const struct engine_reply *reply
 	case REPLY_ERASED:
 	case REPLY_LISTED:
 	case REPLY_CONNECTED:
+	case REPLY_PYTHON:
 		pending_receive(&remote->pending, reply, fds, count);
 		break;
 	default:
@@ -463,6 +469,7 @@ static const struct engine_ops remote_ops = {
 	.set_limits = set_box_limits,
 	.release = release_box,
 	.erase = erase_files,
+	.add_python = add_python,
 	.list = list_ids,
 	.free = free_remote,
 };

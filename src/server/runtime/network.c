@@ -19,6 +19,12 @@ enum { CONFIG_MAX = 64 * 1024, SECRET_FILE_MAX = 64 * 1024, ROOTS_MAX = 2 * 1024
 static const char *const public_pip[] = { "pypi.org", "files.pythonhosted.org", NULL };
 static const char *const public_npm[] = { "registry.npmjs.org", NULL };
 
+/* The package servers of distributions whose package manager the Docker engine can install Python
+ * with (engine/docker/install.c). */
+static const char distributions[] =
+        "deb.debian.org,security.debian.org,archive.ubuntu.com,security.ubuntu.com,"
+        "ports.ubuntu.com,dl-cdn.alpinelinux.org";
+
 /* --- the configuration of pip and npm on this machine --- */
 
 /* A line "KEY = VALUE" or "KEY=VALUE"; sections are not looked at, because pip has the option in
@@ -281,6 +287,10 @@ int network_read(const struct options *options, struct network *ret, struct erro
 		return error_wrap(err, "allow-hosts");
 	if (host_rules_read(&ceiling->ask, options->ask_hosts, ',', HOST_RULES_OPERATOR, err) < 0)
 		return error_wrap(err, "ask-hosts");
+	if (options->engine != ENGINE_NATIVE &&
+	    host_rules_read(&ceiling->distributions, distributions, ',', HOST_RULES_OPERATOR, err) <
+	            0)
+		return -1;
 	if (host_rules_read(&ceiling->deny, options->deny_hosts, ',', HOST_RULES_DENY, err) < 0)
 		return error_wrap(err, "deny-hosts");
 	ceiling->limits = (struct net_limits){ .connections = options->gate.connections,

@@ -279,7 +279,7 @@ int package_step_start(struct package_step *step, const struct work *work, uint3
 	step->ctx = ctx;
 	if (sandbox_channel(work->sandbox) == NULL)
 		return work_sandbox_gone(err);
-	if (needs_index && sandbox_open_installer(work->sandbox, &access, err) < 0)
+	if (needs_index && sandbox_open_installer(work->sandbox, NULL, &access, err) < 0)
 		return -1;
 	(void)add_arguments(step, args, trusted);
 	if (needs_index)

@@ -54,8 +54,8 @@ static int find_own(const struct mcp_call *call, struct sandbox **ret, struct er
 
 /* --- images without Python --- */
 
-/* The original installs Python with the image's package manager, as root and with a network. Here
- * programs have neither, so the daemon gets an image that is the same system with Python. */
+/* An image without Python gets it from its own package manager (sandbox_add_python()). If that
+ * fails, an image that is the same system with Python takes its place. */
 static const struct {
 	const char *name, *with_python;
 } substitutes[] = {
@@ -80,62 +80,153 @@ static const char *find_substitute(const char *image)
 	return NULL;
 }
 
-struct replacement {
+/* A call between two sandboxes: one ends, or gets Python, and the next one has another image. */
+struct initialization {
 	struct mcp_call *call;
 	const struct interpreter_args *args;
-	const char *image;
-	struct sandbox *old; /* held */
+	struct sandbox *sandbox;        /* held */
+	char image[SPEC_IMAGE_MAX + 1]; /* of the next sandbox */
+	struct wake_progress progress;
+	bool is_cancelled;
+	struct error why; /* why Python cannot be installed; "": it can */
 };
 
-static void replace_sandbox(struct mcp_call *call, const struct interpreter_args *args,
-                            const char *image, struct sandbox *old);
+static struct initialization *initialization_new(struct mcp_call *call,
+                                                 const struct interpreter_args *args,
+                                                 struct sandbox *sandbox)
+{
+	struct initialization *init = mem_new(sizeof *init);
 
-/* The sandbox has no Python: begins anew with an image that has it, or fails the call. */
+	init->call = call;
+	init->args = args;
+	init->sandbox = sandbox;
+	(void)snprintf(init->image, sizeof init->image, "%s", args->image);
+	sandbox_hold(sandbox);
+	return init;
+}
+
+static void free_initialization(struct initialization *init)
+{
+	mcp_call_on_cancel(init->call, NULL, NULL);
+	wake_progress_stop(&init->progress);
+	sandbox_release(init->sandbox);
+	free(init);
+}
+
+static void fail_initialization(struct initialization *init, const struct error *why)
+{
+	struct mcp_call *call = init->call;
+
+	free_initialization(init);
+	tools_respond_error(call, why);
+}
+
+static void replace_sandbox(struct initialization *init);
+
+static void on_cancel(struct mcp_call *call, void *ctx)
+{
+	struct initialization *init = ctx;
+
+	(void)call;
+	init->is_cancelled = true;
+	sandbox_delete(init->sandbox, NULL, NULL); /* which ends the installation */
+}
+
+static void on_python_added(void *ctx, const char *image, const struct error *why)
+{
+	struct initialization *init = ctx;
+	const char *substitute = find_substitute(sandbox_row(init->sandbox)->spec.image);
+	struct error err;
+
+	wake_progress_stop(&init->progress);
+	mcp_call_on_cancel(init->call, NULL, NULL);
+	if (image == NULL)
+		init->why = *why;
+	if (image == NULL && (substitute == NULL || init->is_cancelled)) {
+		(void)error_set(&err, ERR_UNSUPPORTED,
+		                "the sandbox was created, but its image has no Python, which "
+		                "cannot be installed: %s. Other languages can be run; for Python "
+		                "call initialize_sandbox with an image that has it, such as "
+		                "python:3-slim",
+		                why->msg);
+		fail_initialization(init, &err);
+		return;
+	}
+	(void)snprintf(init->image, sizeof init->image, "%s", image != NULL ? image : substitute);
+	replace_sandbox(init);
+}
+
+/* The image that the call begins with. */
+static const char *first_image(const struct profile_work *w)
+{
+	const struct interpreter_args *a = w->args;
+
+	return profile_image_of(w->file.work.call, a->image, IMAGE) == PROFILE_IMAGE_OPERATOR
+	               ? w->file.work.context->spec.image
+	               : a->image;
+}
+
+/* The sandbox has no Python. Its image gets it, unless this is an image that should have it, or one
+ * of an engine without images. */
 static void handle_no_python(struct profile_work *w, struct view why)
 {
 	const struct interpreter_args *a = w->args;
-	const struct tools_context *context = w->file.work.context;
 	struct mcp_call *call = w->file.work.call;
-	struct sandbox *old = w->file.work.sandbox;
-	const char *image = sandbox_row(old)->spec.image, *substitute = find_substitute(image);
+	struct sandbox *sandbox = w->file.work.sandbox;
+	struct initialization *init;
 	char shown[SHOWN];
 	struct error err;
 
-	if (context->has_images && substitute != NULL) {
-		sandbox_hold(old);
-		(void)work_take_call(&w->file.work);
-		mcp_call_on_cancel(call, NULL, NULL); /* of the work, which is gone */
-		replace_sandbox(call, a, substitute, old);
+	if (!w->file.work.context->has_images ||
+	    strcmp(sandbox_row(sandbox)->spec.image, first_image(w)) != 0) {
+		(void)error_set(&err, ERR_UNSUPPORTED,
+		                "the sandbox was created, but has no Python (%s). Other languages "
+		                "can be run",
+		                utf8_escape(why, shown, sizeof shown));
+		work_fail(&w->file.work, &err);
 		return;
 	}
-	(void)error_set(&err, ERR_UNSUPPORTED,
-	                "the sandbox was created, but its image has no Python (%s), and a sandbox "
-	                "has neither root nor the network to install it. Other languages can be "
-	                "run; for Python call initialize_sandbox with an image that has it, such "
-	                "as python:3-slim",
-	                utf8_escape(why, shown, sizeof shown));
-	work_fail(&w->file.work, &err);
+	init = initialization_new(call, a, sandbox);
+	(void)work_take_call(&w->file.work);
+	mcp_call_on_cancel(call, NULL, NULL); /* of the work, which is gone */
+	mcp_call_on_cancel(call, on_cancel, init);
+	wake_progress_start(&init->progress, call, sandbox);
+	sandbox_add_python(sandbox, on_python_added, init);
+}
+
+/* How the image came to have Python, as a sentence with a space in front; or "". */
+static void write_note(const struct profile_work *w, char out[PROFILE_IMAGE_NOTE_SIZE])
+{
+	const struct interpreter_args *a = w->args;
+	const char *image = sandbox_row(w->file.work.sandbox)->spec.image;
+
+	(void)profile_image_note(w->file.work.call, a->image, IMAGE, out);
+	if (!w->file.work.context->has_images || strcmp(image, first_image(w)) == 0)
+		return;
+	if (w->extra != NULL)
+		(void)snprintf(out, PROFILE_IMAGE_NOTE_SIZE,
+		               " The image '%.100s' has no Python, which cannot be installed "
+		               "(%.250s): programs come from '%.40s', which is the same system "
+		               "with Python.",
+		               first_image(w), json_as_text(w->extra), image);
+	else
+		(void)snprintf(out, PROFILE_IMAGE_NOTE_SIZE,
+		               " The image '%.100s' has no Python: it was installed by the image's "
+		               "own package manager, in a copy of the image that is kept as "
+		               "'%.100s'.",
+		               first_image(w), image);
 }
 
 static void on_checked(struct profile_work *w, const struct profile_run *run)
 {
-	const struct interpreter_args *a = w->args;
 	const struct sandbox_row *row = sandbox_row(w->file.work.sandbox);
-	struct mcp_call *call = w->file.work.call;
-	const char *substitute = find_substitute(a->image);
 	char note[PROFILE_IMAGE_NOTE_SIZE], shown[64], text[SHOWN + sizeof note + sizeof shown];
 
 	if (run->exit_code != 0 || run->timed_out) {
 		handle_no_python(w, view_trim(run->errors));
 		return;
 	}
-	(void)profile_image_note(call, a->image, IMAGE, note);
-	if (note[0] == '\0' && substitute != NULL && strcmp(row->spec.image, substitute) == 0)
-		(void)snprintf(note, sizeof note,
-		               " The image '%.100s' has no Python, and a sandbox has neither root "
-		               "nor the network to install it: programs come from '%s', which is "
-		               "the same system with Python.",
-		               a->image, substitute);
+	write_note(w, note);
 	(void)snprintf(text, sizeof text, "Sandbox %s is ready (%s).%s", row->spec.id,
 	               utf8_escape(view_trim(run->out), shown, sizeof shown), note);
 	profile_answer_text(w, view_of(text));
@@ -149,44 +240,70 @@ static void check_python(struct profile_work *w)
 	            on_checked);
 }
 
-static int create_own(struct mcp_call *call, const struct interpreter_args *args, const char *image,
+static int create_own(struct mcp_call *call, const char *image, struct sandbox **ret,
                       struct error *err)
 {
 	struct sandbox_options options = profile_options(call);
 	char name[SANDBOX_NAME_MAX];
-	struct sandbox *sandbox;
 
 	options.name = sandbox_name(call, name);
 	options.labels = "profile=sandbox-interpreter\0";
 	options.temporary = true;
-	if (profile_set_image(call, image, IMAGE, &options.spec, err) < 0 ||
-	    profile_get_sandbox(call, &options, &sandbox, err) < 0)
+	if (profile_set_image(call, image, IMAGE, &options.spec, err) < 0)
 		return -1;
-	profile_work_start(call, sandbox, check_python, args);
-	return 0;
+	return profile_get_sandbox(call, &options, ret, err);
+}
+
+/* The check of the new sandbox wakes it too; but a substitute that cannot be had is no answer to a
+ * caller who has named another image. */
+static void on_replaced(void *ctx, const struct error *why)
+{
+	struct initialization *init = ctx;
+	struct profile_work *w;
+	struct error err;
+
+	if (why != NULL && init->why.msg[0] != '\0') {
+		(void)error_set(&err, ERR_UNSUPPORTED,
+		                "the image '%.80s' has no Python, which cannot be installed: "
+		                "%.160s; nor can '%s' be used instead: %.120s",
+		                init->args->image, init->why.msg, init->image, why->msg);
+		why = &err;
+	}
+	if (why != NULL) {
+		fail_initialization(init, why);
+		return;
+	}
+	w = profile_work_start(init->call, init->sandbox, check_python, init->args);
+	if (init->why.msg[0] != '\0')
+		w->extra = json_str(init->why.msg);
+	wake_progress_stop(&init->progress);
+	sandbox_release(init->sandbox);
+	free(init);
 }
 
 static void on_old_deleted(void *ctx, const struct error *why)
 {
-	struct replacement replacement = *(struct replacement *)ctx;
+	struct initialization *init = ctx;
+	struct sandbox *sandbox;
 	struct error err;
 
-	free(ctx);
-	sandbox_release(replacement.old);
-	if (why != NULL)
-		mcp_respond_tool_error(replacement.call, why);
-	else if (create_own(replacement.call, replacement.args, replacement.image, &err) < 0)
-		mcp_respond_tool_error(replacement.call, &err);
+	if (why == NULL && create_own(init->call, init->image, &sandbox, &err) < 0)
+		why = &err;
+	if (why != NULL) {
+		fail_initialization(init, why);
+		return;
+	}
+	sandbox_release(init->sandbox);
+	init->sandbox = sandbox;
+	sandbox_hold(sandbox);
+	wake_progress_start(&init->progress, init->call, sandbox);
+	sandbox_wake(sandbox, on_replaced, init);
 }
 
-/* Deletes `old`, which is held, and continues with a new sandbox of the image. */
-static void replace_sandbox(struct mcp_call *call, const struct interpreter_args *args,
-                            const char *image, struct sandbox *old)
+/* Deletes the sandbox and continues with a new one of init->image. */
+static void replace_sandbox(struct initialization *init)
 {
-	struct replacement *replacement = mem_new(sizeof *replacement);
-
-	*replacement = (struct replacement){ call, args, image, old };
-	sandbox_delete(old, on_old_deleted, replacement);
+	sandbox_delete(init->sandbox, on_old_deleted, init);
 }
 
 /* A second call replaces the sandbox by a new one. */
@@ -194,15 +311,18 @@ static int initialize_sandbox(struct mcp_call *call, const void *args, struct er
 {
 	const struct interpreter_args *a = args;
 	struct spec unused = { 0 };
-	struct sandbox *old;
+	struct sandbox *sandbox;
 
 	/* A call that cannot create a sandbox leaves the one that exists alone. */
 	if (profile_set_image(call, a->image, IMAGE, &unused, err) < 0)
 		return -1;
-	if (find_own(call, &old, err) < 0)
-		return err->kind == ERR_NOT_FOUND ? create_own(call, a, a->image, err) : -1;
-	sandbox_hold(old);
-	replace_sandbox(call, a, a->image, old);
+	if (find_own(call, &sandbox, err) == 0) {
+		replace_sandbox(initialization_new(call, a, sandbox));
+		return 0;
+	}
+	if (err->kind != ERR_NOT_FOUND || create_own(call, a->image, &sandbox, err) < 0)
+		return -1;
+	profile_work_start(call, sandbox, check_python, args);
 	return 0;
 }
 

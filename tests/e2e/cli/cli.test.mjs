@@ -365,6 +365,13 @@ describe('client', () => {
     }
   });
 
+  test('a tour ends after its first step where nothing can be run', () => {
+    const result = run(['client', 'tour', '--', ...STATE, '--engine', 'docker', '--docker-host', 'unix:///nonexistent.sock']);
+    assert.equal(result.status, 1);
+    assert.match(result.stdout, /> create_sandbox \{\}\n    nothing can be run here: [^]*The tour ends here/);
+    assert.doesNotMatch(result.stdout, /write_file/);
+  });
+
   test('Ctrl-C cancels the call and stops the server', async () => {
     const code = JSON.stringify({ language: 'python', code: 'import time; time.sleep(600)' });
     const child = spawn(BELLJAR, ['client', 'call', 'run_code', code, '--', ...STATE], { env, stdio: 'ignore' });

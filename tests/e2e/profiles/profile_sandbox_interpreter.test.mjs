@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { idsOnDisk, imageNote, profile } from '../lib/profile.mjs';
-import { docker } from '../../docker/docker_api.mjs';
+import { docker, made, until } from '../../docker/docker_api.mjs';
+import { serveRepository } from '../lib/apt_repository.mjs';
 import { BELLJAR, ENGINE } from '../lib/programs.mjs';
 import { refused, stateDir, textOf, toolsOf } from '../lib/sandboxed.mjs';
 import { connectV1 } from '../lib/sdk.mjs';
@@ -52,6 +53,14 @@ test('files stay between calls, and a second initialize begins anew', async () =
   assert.match(await text('execute_code', { code: "print(open('kept').read())" }), /FileNotFoundError/);
 });
 
+test('of two initializations at a time one may be told that the other replaced its sandbox', async () => {
+  await tools.stop_sandbox();
+  const results = await Promise.all([0, 1, 2].map(() => tools.initialize_sandbox({})));
+  for (const result of results.filter(({ isError }) => isError)) refused(result, /^the sandbox was put to sleep, reset or deleted meanwhile/);
+  assert.ok(results.some(({ isError }) => !isError));
+  assert.equal(await text('execute_code', { code: 'print(1)' }), '1\n');
+});
+
 test('a program that never ends is ended', async (t) => {
   const session = await connectV1(t, {
     program: BELLJAR,
@@ -94,29 +103,129 @@ async function saveImage(name, command) {
     body: { Image: process.env.E2E_BELLJAR_IMAGE, Cmd: ['sh', '-c', command], NetworkDisabled: true, HostConfig: { Ulimits } },
   });
   await call('POST', `/containers/${Id}/start`);
-  await call('POST', `/containers/${Id}/wait`);
+  assert.equal((await call('POST', `/containers/${Id}/wait`)).StatusCode, 0);
   await call('POST', `/commit?container=${Id}&repo=${encodeURIComponent(repo)}&tag=${tag}`, { body: {} });
   await call('DELETE', `/containers/${Id}?force=1&v=1`);
 }
 
-test('an image without Python is replaced by the same system with Python', onlyDocker, async (t) => {
-  await saveImage('docker.io/library/alpine:latest', 'rm /usr/bin/python3*');
-  await saveImage('localhost/nothing:1', 'rm /usr/bin/python3*');
-  await saveImage('docker.io/library/python:3-alpine', 'true');
+/** A server whose caller chooses images. */
+async function connect(t, env = {}) {
   const session = await connectV1(t, {
     program: BELLJAR,
     args: ['serve', '--profile', 'sandbox-interpreter'],
-    env: { BELLJAR_STATE_DIR: stateDir(t), BELLJAR_IMAGE: undefined },
+    env: { BELLJAR_STATE_DIR: stateDir(t), BELLJAR_IMAGE: undefined, ...env },
   });
-  const use = toolsOf(async () => session);
+  return { session, use: toolsOf(async () => session) };
+}
+
+const removeImages = async (...names) => {
+  for (const name of names) await docker('DELETE', `/images/${encodeURIComponent(name)}?force=1`);
+};
+
+test('an image without Python is replaced by the same system with Python', onlyDocker, async (t) => {
+  await saveImage('docker.io/library/alpine:latest', 'rm /usr/bin/python3*');
+  await saveImage('docker.io/library/debian:1', 'rm /usr/bin/python3*');
+  await saveImage('localhost/nothing:1', 'rm /usr/bin/python3*');
+  await saveImage('docker.io/library/python:3-alpine', 'true');
+  const { session, use } = await connect(t, { BELLJAR_IMAGES: 'python:3-alpine' });
   assert.match(
     textOf(await use.initialize_sandbox()),
-    /^Sandbox sb_\S+ is ready \(Python 3\.\S+\)\. The image 'alpine:latest' has no Python, and a sandbox has neither root nor the network to install it: programs come from 'python:3-alpine'/,
+    /^Sandbox sb_\S+ is ready \(Python 3\.\S+\)\. The image 'alpine:latest' has no Python, which cannot be installed \(it names no package server.*\): programs come from 'python:3-alpine'/,
   );
   assert.equal(textOf(await use.execute_code({ code: 'print(6 * 7)' })), '42\n');
-  refused(await use.initialize_sandbox({ image: 'localhost/nothing:1' }), /image has no Python \(.*not found.*\), and a sandbox has neither root nor the network.*an image that has it, such as python:3-slim/);
+  refused(await use.initialize_sandbox({ image: 'localhost/nothing:1' }), /image has no Python, which cannot be installed: it names no package server.*an image that has it, such as python:3-slim/);
   assert.equal(textOf(await use.execute_code({ code: 'echo $((6 * 7))', language: 'bash' })), '42\n');
-  assert.match(textOf(await use.stop_sandbox()), /removed/);
+  // The substitute cannot be had: the answer has both reasons.
+  refused(await use.initialize_sandbox({ image: 'debian:1' }), /'debian:1' has no Python, which cannot be installed: it names no package server.*; nor can 'python:3-slim' be used instead: .*may not pull it/);
   await session.close();
-  for (const image of ['alpine:latest', 'localhost/nothing:1', 'python:3-alpine']) await docker('DELETE', `/images/${encodeURIComponent(image)}?force=1`);
+  await removeImages('alpine:latest', 'debian:1', 'localhost/nothing:1', 'python:3-alpine');
+});
+
+/** Saves an image without Python whose apt has the source; its Python is what the package brings back. */
+const saveWithoutPython = (name, source) =>
+  saveImage(
+    name,
+    `mkdir -p /opt /var/lib/dpkg/info /var/lib/dpkg/updates /etc/apt && cp /usr/bin/python3 /opt/python &&
+     rm /usr/bin/python3* && : >/var/lib/dpkg/status && echo '${source}' >/etc/apt/sources.list`,
+  );
+
+/** The images with Python that were made of the image. */
+async function madeOf(name) {
+  const id = (await docker('GET', `/images/${encodeURIComponent(name)}/json`)).json.Id.slice('sha256:'.length, 'sha256:'.length + 24);
+  const { json } = await docker('GET', '/images/json');
+  return json.flatMap(({ RepoTags }) => RepoTags ?? []).filter((tag) => tag.includes(`belljar-python:${id}`));
+}
+
+test('Python is installed in an image without it, by root without a network, and kept', onlyDocker, async (t) => {
+  const image = 'localhost/installs:1';
+  const repository = await serveRepository(
+    t,
+    `{ id -u; grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status; sed 's/:.*//;s/ //g' /proc/net/dev | tail -n +3
+       curl -s -m 5 -x http://${'$'}{http_proxy##*@} http://127.0.0.1:1/ -o /dev/null -w 'stranger %{http_code}\\n'
+       curl -s -m 5 http://127.0.0.1:1/ -o /dev/null -w 'other %{http_code}\\n'; } >/opt/report`,
+  );
+  await saveWithoutPython(image, repository.source);
+  const { session, use } = await connect(t, { BELLJAR_ALLOW_HOSTS: repository.host });
+  assert.match(
+    textOf(await use.initialize_sandbox({ image })),
+    /^Sandbox sb_\S+ is ready \(Python 3\.\S+\)\. The image 'localhost\/installs:1' has no Python: it was installed by the image's own package manager, in a copy of the image that is kept as 'belljar-python:[0-9a-f]{24}-[0-9a-f]{16}'\./,
+  );
+  assert.equal(repository.asked, 1);
+  // CHOWN, DAC_OVERRIDE, FOWNER, FSETID, SETGID and SETUID; no interface but lo; the gate wants its password, and
+  // connects to no other host.
+  assert.equal(
+    textOf(await use.execute_code({ code: "print(open('/opt/report').read())" })).trim(),
+    '0\nCapEff:\t00000000000000db\nCapBnd:\t00000000000000db\nNoNewPrivs:\t1\nlo\nstranger 407\nother 403',
+  );
+  // The sandbox itself is one like any other.
+  assert.match(textOf(await use.execute_code({ code: 'id -u; grep CapBnd /proc/self/status', language: 'bash' })), /^1000\nCapBnd:\t0{16}\n$/);
+  assert.match(textOf(await use.initialize_sandbox({ image })), /it was installed/);
+  assert.equal(repository.asked, 1);
+  const [kept] = await madeOf(image);
+  assert.deepEqual((await docker('GET', `/images/${encodeURIComponent(kept)}/json`)).json.Config.Cmd, ['/bin/sh']);
+  // Another owner's image is none.
+  refused(await use.initialize_sandbox({ image: kept.replace(/.{16}$/, '0123456789abcdef') }), /Docker has no '\S*belljar-python:/);
+  await session.close();
+  await removeImages(kept, image);
+});
+
+test('Python that cannot be installed is answered with the reason', onlyDocker, async (t) => {
+  const image = 'localhost/installs:2';
+  const repository = await serveRepository(t, 'true');
+  const why = async (env, pattern) => {
+    const { session, use } = await connect(t, env);
+    refused(await use.initialize_sandbox({ image }), pattern);
+    assert.equal(textOf(await use.execute_code({ code: 'echo $((6 * 7))', language: 'bash' })), '42\n');
+    await session.close();
+  };
+  await saveWithoutPython(image, repository.source);
+  repository.lose();
+  await why({ BELLJAR_ALLOW_HOSTS: repository.host }, /has no Python, which cannot be installed: E: Failed to fetch .*404/);
+  await why({}, /its package server 127\.0\.0\.1:\d+ is not among the hosts that this server allows: the operator can add it to --allow-hosts/);
+  await why({ BELLJAR_NETWORK_MAX: 'none' }, /package servers cannot be reached: .*--network-max none/);
+  assert.deepEqual(await madeOf(image), []);
+  await removeImages(image);
+});
+
+test('an installer ends with its call, and with its server', onlyDocker, async (t) => {
+  const image = 'localhost/installs:3', state = stateDir(t);
+  const repository = await serveRepository(t, 'true');
+  const installers = async () => (await made(state)).containers.filter((name) => name.includes('install'));
+  await saveWithoutPython(image, repository.source);
+  repository.hold();
+  const { session, use } = await connect(t, { BELLJAR_ALLOW_HOSTS: repository.host, BELLJAR_STATE_DIR: state });
+  const cancel = new AbortController();
+  const cancelled = assert.rejects(use.initialize_sandbox({ image }, { signal: cancel.signal }));
+  await until(async () => repository.asked === 1, 'the installer runs');
+  assert.equal((await installers()).length, 1);
+  cancel.abort();
+  await cancelled;
+  await until(async () => (await made(state)).containers.length === 0, 'the containers of the call are gone');
+  const lost = assert.rejects(use.initialize_sandbox({ image }));
+  await until(async () => repository.asked === 2, 'the installer runs again');
+  process.kill(session.transport.pid, 'SIGKILL');
+  await lost;
+  await until(async () => (await made(state)).containers.length === 0, 'the containers of the server are gone');
+  assert.deepEqual(await madeOf(image), []);
+  await removeImages(image);
 });

@@ -131,6 +131,9 @@ static void setup(enum net_mode max, enum net_mode mode, const char *allow, cons
 	CHECK_OK(host_rules_read(&ceiling.own_indexes, "127.0.0.1:4000", ',', HOST_RULES_OPERATOR,
 	                         &err),
 	         err);
+	CHECK_OK(host_rules_read(&ceiling.distributions, "deb.example", ',', HOST_RULES_OPERATOR,
+	                         &err),
+	         err);
 	CHECK_OK(host_rules_read(&policy.allow, asked, ',', HOST_RULES_CALLER, &err), err);
 }
 
@@ -247,9 +250,16 @@ static void addresses_that_are_not_public_must_be_listed(void **state)
 static void dialer_has_the_ceiling_of_the_operator(void **state)
 {
 	struct net_host index = host_of("index.example"), allowed = host_of("a.example"),
-	                other = host_of("c.example"), bad = host_of("bad.example");
+	                other = host_of("c.example"), bad = host_of("bad.example"),
+	                system = host_of("deb.example");
 	struct error err;
 
+	setup(NET_MODE_NONE, NET_MODE_NONE, NULL, NULL);
+	assert_int_equal(net_ceiling_decide(&ceiling, &system, 80, &err), -1);
+	/* Installers of images reach it; programs with the policy 'packages' do not. */
+	setup(NET_MODE_PACKAGES, NET_MODE_PACKAGES, NULL, NULL);
+	assert_int_equal(net_ceiling_decide(&ceiling, &system, 80, &err), 0);
+	assert_false(decides("deb.example", 80));
 	setup(NET_MODE_PACKAGES, NET_MODE_OPEN, "a.example", NULL);
 	assert_int_equal(net_ceiling_decide(&ceiling, &index, 443, &err), 0);
 	assert_int_equal(net_ceiling_decide(&ceiling, &allowed, 443, &err), -1);

@@ -33,7 +33,7 @@ static void deletion_fails_other_waiters(void **state)
 	sandbox_delete(w->sandbox, on_result, &deleted);
 	sandbox_wake(w->sandbox, on_result, &woken);
 	report_ended(w, ENGINE_END_KILLED);
-	assert_result(&ready, "the sandbox ended: why not");
+	assert_result(&ready, "the sandbox was put to sleep, reset or deleted meanwhile");
 	assert_result(&asleep, "the sandbox is being deleted");
 	assert_result(&woken, "the sandbox is being deleted");
 	sandbox_sleep(w->sandbox, on_result, &late);
@@ -45,13 +45,15 @@ static void deletion_fails_other_waiters(void **state)
 static void sandbox_that_failed_to_start_is_deleted(void **state)
 {
 	struct world *w = *state;
-	struct result asleep = { 0 };
+	struct result asleep = { 0 }, ready = { 0 };
 	struct error err;
 
+	sandbox_wake(w->sandbox, on_result, &ready);
 	sandbox_sleep(w->sandbox, on_result, &asleep);
-	(void)error_set(&err, ERR_SYSTEM, "no room");
+	(void)error_set(&err, ERR_SYSTEM, "killed half-way");
 	w->fake.box.events->failed(w->fake.box.ctx, &err);
 	run_turns(w);
+	assert_result(&ready, "the sandbox was put to sleep, reset or deleted meanwhile");
 	assert_result(&asleep, "the sandbox is being deleted");
 	report_erased(w);
 	assert_false(sandbox_exists(w));

@@ -263,10 +263,10 @@ static void connect_server(struct spawner *spawner, const struct engine_request 
 	int fd = -1;
 
 	if (spawner->connect == NULL ||
-	    memchr(request->instance, '\0', sizeof request->instance) == NULL)
+	    memchr(request->argument, '\0', sizeof request->argument) == NULL)
 		(void)error_set(&err, ERR_INVALID, "instance: not the name of a server");
 	else
-		fd = spawner->connect(spawner->ctx, request->instance, &err);
+		fd = spawner->connect(spawner->ctx, request->argument, &err);
 	if (fd >= 0)
 		replies_add_with_fds(&spawner->replies,
 		                     &(struct engine_reply){ .kind = REPLY_CONNECTED,
@@ -278,6 +278,8 @@ static void connect_server(struct spawner *spawner, const struct engine_request 
 
 void spawner_handle_request(struct spawner *spawner, const struct engine_request *request)
 {
+	struct error err;
+
 	switch (request->kind) {
 	case REQUEST_START:
 		start_sandbox(spawner, request);
@@ -296,6 +298,10 @@ void spawner_handle_request(struct spawner *spawner, const struct engine_request
 		break;
 	case REQUEST_CONNECT:
 		connect_server(spawner, request);
+		break;
+	case REQUEST_ADD_PYTHON:
+		(void)error_set(&err, ERR_UNSUPPORTED, "the native engine has no images");
+		replies_add_failure(&spawner->replies, REPLY_PYTHON, request->number, &err);
 		break;
 	default:
 		break; /* an unknown kind of request has no kind of reply */

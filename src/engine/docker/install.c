@@ -1,0 +1,397 @@
+/* install.c - adds Python to an image that lacks it (see internal.h).
+ *
+ *   look for the image with Python -> create an installer -> start -> wait -> commit -> remove it
+ *
+ * The installer is a container of the image itself. The package manager of the image runs in it as
+ * root, with a script that stands here, not in a request: a server that was taken over cannot run
+ * anything else as root. The installer shares the network of the sandbox that Python is wanted in,
+ * which has a loopback interface and nothing else, so a gate of that sandbox is the only way out.
+ *
+ * Programs of the sandbox could disturb that network. The image with Python is therefore only used
+ * for the owner of the sandbox. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text/utf8.h"
+#include "engine/docker/box.h"
+#include "engine/docker/demux.h"
+
+enum { INSTALL_S = 600, LOG_MAX = 256 * 1024, REASON_MAX = 240 };
+
+/* $1 is the proxy. The password in it is worth nothing once the installer has ended. */
+static const char script[] =
+        "export http_proxy=\"$1\" https_proxy=\"$1\" HTTP_PROXY=\"$1\" HTTPS_PROXY=\"$1\" "
+        "no_proxy= NO_PROXY= DEBIAN_FRONTEND=noninteractive\n"
+        "umask 022\n"
+        "if command -v apk >/dev/null; then\n"
+        "  apk add --no-cache python3\n"
+        "elif command -v apt-get >/dev/null; then\n"
+        "  apt-get -q -o APT::Update::Error-Mode=any -o Acquire::Languages=none update &&\n"
+        "  apt-get -q -y install --no-install-recommends python3 &&\n"
+        "  apt-get -q clean && rm -rf /var/lib/apt/lists/*\n"
+        "else\n"
+        "  echo 'E: it has neither apk nor apt-get'\n"
+        "  exit 1\n"
+        "fi && python3 --version\n";
+
+struct install {
+	struct list node;
+	struct broker *broker;
+	struct box *box;
+	uint64_t number;
+	char name[PREPARED_NAME_SIZE]; /* of the image with Python */
+	char proxy[ENGINE_ARGUMENT_SIZE];
+	char container[DOCKER_ID_MAX]; /* "" until it exists */
+	bool is_queued;                /* another installation makes the same image */
+	bool is_waiting;               /* for the end of the container, until `until_ms` */
+	uint64_t until_ms;
+	bool is_cancelled;
+	bool failed; /* for the reason `why` */
+	struct error why;
+};
+
+bool install_is_image(const char *name)
+{
+	const char *slash = strrchr(name, '/'), *last = slash != NULL ? slash + 1 : name;
+	size_t len = strlen(DOCKER_PYTHON);
+
+	return strncmp(last, DOCKER_PYTHON, len) == 0 &&
+	       (last[len] == '\0' || last[len] == ':' || last[len] == '@');
+}
+
+bool install_may_use(const char *name, uint64_t owner)
+{
+	const char *dash = strrchr(name, '-');
+	char own[20];
+
+	(void)snprintf(own, sizeof own, "%016" PRIx64, owner);
+	return !install_is_image(name) || (dash != NULL && strcmp(dash + 1, own) == 0);
+}
+
+/* --- the end --- */
+
+static void look_for_result(struct install *install);
+
+static void report_install(struct install *install)
+{
+	struct engine_reply reply = { .kind = REPLY_PYTHON,
+		                      .number = install->number,
+		                      .failed = install->failed,
+		                      .err = install->why };
+
+	if (!install->failed)
+		memcpy(reply.image, install->name, sizeof install->name);
+	replies_add(&install->broker->replies, &reply);
+	broker_flush(install->broker);
+}
+
+static void start_next(struct broker *broker, const char *name)
+{
+	LIST_EACH (node, &broker->installs) {
+		struct install *next = container_of(node, struct install, node);
+
+		if (next->is_queued && strcmp(next->name, name) == 0) {
+			next->is_queued = false;
+			look_for_result(next);
+			return;
+		}
+	}
+}
+
+static void on_removed(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct install *install = ctx;
+	struct box *box = install->box;
+
+	(void)status;
+	(void)answer;
+	(void)why; /* a container that stays is removed by the next start */
+	report_install(install);
+	list_remove(&install->node);
+	box->install = NULL;
+	if (!install->is_queued)
+		start_next(install->broker, install->name);
+	if (install->is_cancelled)
+		box_remove(box);
+	free(install);
+}
+
+static void finish_install(struct install *install, const struct error *why)
+{
+	if (why != NULL) {
+		install->failed = true;
+		install->why = *why;
+	}
+	if (install->container[0] == '\0')
+		on_removed(install, 0, NULL, NULL);
+	else
+		api_send(install->broker, "DELETE", NULL, on_removed, install,
+		         "/containers/%s?force=1&v=1", install->container);
+}
+
+/* To be called when a call has been answered. True: the installation ends now. */
+static bool end_if_cancelled(struct install *install)
+{
+	struct error err;
+
+	if (!install->is_cancelled)
+		return false;
+	(void)error_set(&err, ERR_SYSTEM, "the sandbox ended before Python was installed");
+	finish_install(install, &err);
+	return true;
+}
+
+static void on_killed(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	(void)ctx;
+	(void)status;
+	(void)answer;
+	(void)why;
+}
+
+void install_cancel(struct install *install)
+{
+	if (install->is_cancelled)
+		return;
+	install->is_cancelled = true;
+	if (install->is_queued)
+		(void)end_if_cancelled(install);
+	else if (install->is_waiting)
+		api_send(install->broker, "DELETE", NULL, on_killed, NULL,
+		         "/containers/%s?force=1&v=1", install->container);
+}
+
+/* --- the installer has ended --- */
+
+static void on_committed(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct install *install = ctx;
+
+	(void)status;
+	(void)answer;
+	if (!end_if_cancelled(install))
+		finish_install(install, why);
+}
+
+/* The command of the image is not the installer's, which has the proxy in it. Podman reads it only
+ * from `changes`. */
+static void commit_installer(struct install *install)
+{
+	char *changes = api_encode("CMD [\"/bin/sh\"]");
+
+	api_send(install->broker, "POST", json_obj(), on_committed, install,
+	         "/commit?container=%s&repo=" DOCKER_PYTHON "&tag=%s&pause=0&changes=%s",
+	         install->container, strchr(install->name, ':') + 1, changes);
+	free(changes);
+}
+
+/* The first line that is marked as an error, as apt-get and apk do, or else the last line. */
+static struct view find_reason(struct view log)
+{
+	struct view line, last = { "", 0 };
+
+	while (view_next_line(&log, &line)) {
+		line = view_trim(line);
+		if (view_starts(line, "E: ") || view_starts(line, "ERROR: "))
+			return line;
+		if (line.len != 0)
+			last = line;
+	}
+	return last;
+}
+
+static void on_log(void *ctx, int status, struct view body, const struct error *why)
+{
+	struct install *install = ctx;
+	AUTO_BUF struct buf log = { 0 };
+	struct demux demux = { .left = 0 };
+	struct demux_piece piece;
+	char reason[REASON_MAX];
+	struct error err;
+
+	buf_init(&log, LOG_MAX);
+	if (why == NULL && status == 200)
+		while (demux_next(&demux, &body, &piece, &err) == 1)
+			(void)!buf_add(&log, piece.bytes, &err);
+	(void)utf8_escape(find_reason(buf_view(&log)), reason, sizeof reason);
+	(void)error_set(&err, ERR_SYSTEM, "%s",
+	                reason[0] != '\0' ? reason : "its package manager printed no reason");
+	if (!end_if_cancelled(install))
+		finish_install(install, &err);
+}
+
+/* The log is read as a whole: with `tail` Podman brings the parts of a line into another order. */
+static void read_log(struct install *install)
+{
+	struct broker *broker = install->broker;
+	char *path = mem_format("%s/containers/%s/logs?stdout=1&stderr=1", broker->prefix,
+	                        install->container);
+
+	http_send(broker->http, &(struct http_request){ .method = "GET",
+	                                                .path = path,
+	                                                .max = LOG_MAX,
+	                                                .timeout_ms = STOP_MS,
+	                                                .done = on_log,
+	                                                .ctx = install });
+	free(path);
+}
+
+static void on_exit_status(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct install *install = ctx;
+	json_int_t code = -1;
+	struct error err;
+
+	(void)status;
+	install->is_waiting = false;
+	if (end_if_cancelled(install))
+		return;
+	if (why != NULL && clock_now_ms() >= install->until_ms) {
+		(void)error_set(&err, ERR_LIMIT,
+		                "its package manager took more than %d s, which is the limit",
+		                INSTALL_S);
+		finish_install(install, &err);
+	} else if (why != NULL)
+		finish_install(install, why);
+	else if (json_as_int(json_object_get(answer, "StatusCode"), &code) && code == 0)
+		commit_installer(install);
+	else
+		read_log(install);
+}
+
+static void on_exited(void *ctx, int status, struct view body, const struct error *why)
+{
+	api_decode(status, body, why, on_exit_status, ctx);
+}
+
+/* --- the installer --- */
+
+static void on_started(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct install *install = ctx;
+	struct broker *broker = install->broker;
+	char *path;
+
+	(void)status;
+	(void)answer;
+	if (end_if_cancelled(install))
+		return;
+	if (why != NULL) {
+		finish_install(install, why);
+		return;
+	}
+	install->is_waiting = true;
+	install->until_ms = clock_now_ms() + INSTALL_S * 1000;
+	path = mem_format("%s/containers/%s/wait", broker->prefix, install->container);
+	http_send(broker->http, &(struct http_request){ .method = "POST",
+	                                                .path = path,
+	                                                .max = LOG_MAX,
+	                                                .timeout_ms = INSTALL_S * 1000,
+	                                                .done = on_exited,
+	                                                .ctx = install });
+	free(path);
+}
+
+static void on_created(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct install *install = ctx;
+	struct error err;
+
+	(void)status;
+	if (why == NULL && answer_id(answer, install->container, &err) < 0)
+		why = &err;
+	if (end_if_cancelled(install))
+		return;
+	if (why != NULL)
+		finish_install(install, why);
+	else
+		api_send(install->broker, "POST", NULL, on_started, install, "/containers/%s/start",
+		         install->container);
+}
+
+static void on_result(void *ctx, int status, const json_t *answer, const struct error *why)
+{
+	struct install *install = ctx;
+	struct broker *broker = install->broker;
+	const struct box *box = install->box;
+
+	(void)answer;
+	if (end_if_cancelled(install))
+		return;
+	if (why == NULL || status != 404) {
+		finish_install(install, why);
+		return;
+	}
+	api_send(broker, "POST",
+	         installer_json(broker, &box->spec, box->image.id, box->container, script,
+	                        install->proxy),
+	         on_created, install, "/containers/create?name=" DOCKER_PREFIX "install-%s-%llu",
+	         broker->options->instance, (unsigned long long)++broker->last_install);
+}
+
+static void look_for_result(struct install *install)
+{
+	api_send(install->broker, "GET", NULL, on_result, install, "/images/%s/json",
+	         install->name);
+}
+
+/* --- the request --- */
+
+static bool is_proxy(const char argument[ENGINE_ARGUMENT_SIZE])
+{
+	size_t len = strnlen(argument, ENGINE_ARGUMENT_SIZE);
+
+	return len < ENGINE_ARGUMENT_SIZE && strncmp(argument, "http://", 7) == 0 &&
+	       strspn(argument, "abcdefghijklmnopqrstuvwxyz0123456789:/@.") == len;
+}
+
+static int check_request(struct broker *broker, const struct engine_request *request,
+                         struct box **ret, struct error *err)
+{
+	const char *id = request->spec.id;
+	struct box *box = NULL;
+
+	if (memchr(id, '\0', sizeof request->spec.id) != NULL)
+		box = box_find_id(broker, id);
+	if (box == NULL || !box->is_started || box->is_killed || box->is_removing)
+		return error_set(err, ERR_NOT_FOUND, "the sandbox is not awake");
+	if (box->install != NULL)
+		return error_set(err, ERR_INVALID, "Python is being installed already");
+	if (!is_proxy(request->argument))
+		return error_set(err, ERR_INVALID, "argument: not the URL of a gate");
+	*ret = box;
+	return 0;
+}
+
+void install_start(struct broker *broker, const struct engine_request *request)
+{
+	struct install *install;
+	const char *colon;
+	struct error err;
+	struct box *box;
+
+	if (check_request(broker, request, &box, &err) < 0) {
+		replies_add_failure(&broker->replies, REPLY_PYTHON, request->number, &err);
+		return;
+	}
+	install = mem_new(sizeof *install);
+	install->broker = broker;
+	install->box = box;
+	install->number = request->number;
+	memcpy(install->proxy, request->argument, sizeof install->proxy);
+	colon = strchr(box->image.id, ':');
+	(void)snprintf(install->name, sizeof install->name, DOCKER_PYTHON ":%.24s-%016" PRIx64,
+	               colon != NULL ? colon + 1 : box->image.id, box->spec.owner);
+	LIST_EACH (node, &broker->installs)
+		if (strcmp(container_of(node, struct install, node)->name, install->name) == 0)
+			install->is_queued = true;
+	box->install = install;
+	list_add(&broker->installs, &install->node);
+	if (!install->is_queued)
+		look_for_result(install);
+}
