@@ -99,6 +99,16 @@ test('code-sandbox: imports of a script are installed, and what cannot be is tol
   assert.equal(network.results[0].stdout, '0\n');
 });
 
+test('code-sandbox: a command that enters a directory needs the packages of that directory', async () => {
+  const { container_id, workspace_id } = await workspaces.sandbox_initialize();
+  const ids = { container_id, workspace_id };
+  await workspaces.write_file_sandbox({ ...ids, file_name: 'requirements.txt', file_contents: 'alpha<2\n', dest_dir: 'a project' });
+  await workspaces.write_file_sandbox({ ...ids, file_name: 'main.py', file_contents: 'import alpha, beta\nprint(alpha.VALUE)\n', dest_dir: 'a project' });
+  const { results, dependencies } = await workspaces.sandbox_exec({ ...ids, commands: ['cd "a project"; python main.py'] }, patient);
+  assert.equal(results[0].stdout, '1\n', JSON.stringify(results));
+  assert.deepEqual(dependencies, { installed: ['alpha==1.0', 'beta==1.0'] });
+});
+
 test('code-sandbox: lines of requirements.txt that are left out are told, and a long file is installed whole', async () => {
   const { container_id, workspace_id } = await workspaces.sandbox_initialize();
   const ids = { container_id, workspace_id };
