@@ -17,7 +17,6 @@ enum {
 	TIMEOUT_S = 60,
 	TIMEOUT_MIN_S = 1,
 	TIMEOUT_MAX_S = 300,
-	TIMEOUT_ANY = 1000000000,
 	SETUP_MS = 60000,
 };
 
@@ -32,8 +31,8 @@ struct python_args {
 static const struct param execute_params[] = {
 	PROFILE_TEXT(struct python_args, code, "", .required = true),
 	/* As in the original, a number beyond the bounds stands for the nearest bound. */
-	ARG(struct python_args, timeout, NUMBER, "Seconds, at most 300.", .max = TIMEOUT_ANY,
-	    .fallback.number = TIMEOUT_S),
+	ARG(struct python_args, timeout, NUMBER, "Seconds, at most 300.", .min = -INT64_MAX,
+	    .max = INT64_MAX - 1, .fallback.number = TIMEOUT_S),
 	{ 0 },
 };
 
