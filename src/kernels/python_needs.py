@@ -49,11 +49,27 @@ def missing_modules(words):
                 yield module
 
 
-def main(command):
+def words_of(command):
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=';&|()')
+    lexer.whitespace_split, lexer.commenters = True, ''
     try:
-        words = shlex.split(command)
+        return list(lexer)
     except ValueError:
-        words = command.split()
+        return command.split()
+
+
+# `cd project && python main.py`: the project and the script are those of that directory.
+def enter_directory(words):
+    if len(words) > 3 and words[0] == 'cd' and words[2] in (';', '&&'):
+        try:
+            os.chdir(os.path.expanduser(words[1]))
+        except (OSError, ValueError):
+            pass  # cd fails, too
+
+
+def main(command):
+    words = words_of(command)
+    enter_directory(words)
     needs, modules, refused = [], [], []
     if any(re.fullmatch(r'python[0-9.]*', os.path.basename(word)) for word in words):
         needs, refused = project_needs()

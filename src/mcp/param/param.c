@@ -19,6 +19,9 @@ static const char *const type_names[] = {
 	[PARAM_JSON] = "any JSON value",
 };
 
+/* Bounds beyond this one are no bounds to a reader of a message. */
+#define ANY_NUMBER (INT64_MAX / 2)
+
 static bool is_other_name(const struct param *param, const char *name)
 {
 	for (const char *const *also = param->also; also != NULL && *also != NULL; also++)
@@ -63,8 +66,13 @@ const char *param_expected(const struct param *param, char *out, size_t size)
 		break;
 	case PARAM_INT:
 	case PARAM_NUMBER:
-		(void)snprintf(out, size, "%s from %" PRId64 " to %" PRId64, name, param->min,
-		               param->max);
+		if (param->max < ANY_NUMBER)
+			(void)snprintf(out, size, "%s from %" PRId64 " to %" PRId64, name,
+			               param->min, param->max);
+		else if (param->min > -ANY_NUMBER)
+			(void)snprintf(out, size, "%s from %" PRId64 " on", name, param->min);
+		else
+			(void)snprintf(out, size, "%s", name);
 		break;
 	case PARAM_STRINGS:
 	case PARAM_MAP:
@@ -156,13 +164,14 @@ static json_t *enum_schema(const struct param *param)
 	return schema;
 }
 
-/* A minimum of 0 or 1 is left out of the schema: callers do not pass less by accident. */
+/* A minimum of 0 or 1, and one that is far below, is left out of the schema: callers do not pass
+ * less by accident. */
 static json_t *number_schema(const struct param *param, bool is_input)
 {
 	bool whole = param->type == PARAM_INT;
 	json_t *schema = new_schema(whole ? "integer" : "number");
 
-	if (is_input && (param->min < 0 || param->min > 1))
+	if (is_input && (param->min < 0 ? param->min >= -SHOWN_MAX : param->min > 1))
 		json_set(schema, "minimum", json_int(param->min));
 	if (is_input && param->max <= SHOWN_MAX)
 		json_set(schema, "maximum", json_int(param->max));

@@ -210,6 +210,24 @@ void file_work_fail(struct file_work *file, enum error_kind kind, const char *fm
 
 /* --- errors about the path -------------------------------------------------------------- */
 
+/* Whether the entry is the symbolic link that the path names. */
+static bool is_this_link(const struct wire_entry *entry, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return entry->type == WIRE_FILE_LINK &&
+	       view_is(entry->path, slash != NULL ? slash + 1 : path);
+}
+
+static void fail_broken_link(struct file_work *file, struct view target)
+{
+	char shown[SHOWN], where[SHOWN];
+
+	file_work_fail(file, ERR_NOT_FOUND, "'%s' is a link to '%s', which does not exist",
+	               utf8_escape(view_of(file->path), shown, sizeof shown),
+	               utf8_escape(target, where, sizeof where));
+}
+
 /* The reply to a LIST of the directory that the missing file would be in. */
 static void on_neighbours(struct file_work *file, const struct files_reply *reply)
 {
@@ -219,11 +237,16 @@ static void on_neighbours(struct file_work *file, const struct files_reply *repl
 	size_t used = 0;
 
 	(void)utf8_escape(view_of(file->path), shown, sizeof shown);
-	while (files_next_entry(&rest, &entry) && used < sizeof names)
+	while (files_next_entry(&rest, &entry) && used < sizeof names) {
+		if (is_this_link(&entry, file->path)) {
+			fail_broken_link(file, entry.target);
+			return;
+		}
 		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s%s",
 		                         used == 0 ? "" : ", ",
 		                         utf8_escape(entry.path, name, sizeof name),
 		                         entry.type == WIRE_FILE_DIRECTORY ? "/" : "");
+	}
 	file_work_fail(file, ERR_NOT_FOUND, "'%s' does not exist; %s%s%s", shown,
 	               used != 0 ? "its directory has: " : "its directory is empty", names,
 	               used >= sizeof names || (reply->done.flags & WIRE_DONE_MORE) != 0

@@ -37,8 +37,7 @@ struct executor_args {
 
 #define A struct executor_args
 #define EXECUTOR_ID                                                                                \
-	ARG_REQUIRED(A, executor_id, STRING, "From create_executor.", .min = 1,                    \
-	             .max = PROFILE_ID_MAX)
+	ARG_REQUIRED(A, executor_id, STRING, "From create_executor.", .max = PROFILE_ID_MAX)
 static const struct param create_params[] = {
 	ARG(A, docker_image, STRING, "The image that programs come from.", .max = 255,
 	    .fallback.text = IMAGE),

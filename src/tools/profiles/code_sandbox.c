@@ -16,6 +16,7 @@ enum { SHOWN = 80 };
 
 #define CONTAINER_NAME "code-sandbox"
 #define WORKSPACES     "/app/workspaces/"
+#define ID_CHARS       "0123456789abcdefghijklmnopqrstuvwxyz-"
 #define ALONE          "/app"
 #define IMAGE          "python:3.9-slim"
 
@@ -26,11 +27,71 @@ static void respond_error(struct mcp_call *call, const struct error *why)
 
 /* --- containers and workspaces ----------------------------------------------------------- */
 
+const char *code_sandbox_given(const char *argument)
+{
+	return argument != NULL && argument[0] != '\0' ? argument : NULL;
+}
+
+static bool is_persistent(const struct sandbox_row *row)
+{
+	const char *mode = sandbox_label(row, "mode");
+
+	return mode != NULL && strcmp(mode, "persistent") == 0;
+}
+
+/* ERR_NOT_FOUND without a text: the container has no such workspace. */
+static int find_workspace(const struct mcp_call *call, const char *container, const char *id,
+                          struct sandbox **ret, struct error *err)
+{
+	struct sandbox *found;
+	const char *owner;
+
+	if (profile_find_sandbox(call, id, &found, err) < 0)
+		return -1;
+	owner = sandbox_label(sandbox_row(found), "container");
+	if (owner == NULL || strcmp(owner, container) != 0)
+		return error_set(err, ERR_NOT_FOUND, "no workspace");
+	*ret = found;
+	return 0;
+}
+
+/* Sets *ret to the first workspace of the container whose directory the text names. */
+static bool find_named(const struct mcp_call *call, const char *container, const char *text,
+                       struct sandbox **ret)
+{
+	char id[SANDBOX_NAME_MAX + 1];
+	struct error ignored;
+
+	while (text != NULL && (text = strstr(text, WORKSPACES)) != NULL) {
+		text += strlen(WORKSPACES);
+		(void)snprintf(id, sizeof id, "%.*s", (int)strspn(text, ID_CHARS), text);
+		if (find_workspace(call, container, id, ret, &ignored) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* All workspaces of the original are directories of one container, so its clients may leave out
+ * workspace_id and name the directory. Here the directory is in the workspace's own sandbox. */
+static void find_by_path(const struct mcp_call *call, const struct code_sandbox_args *a,
+                         struct sandbox **ret)
+{
+	const char *const paths[] = { a->dest_dir, a->file_name, a->dest_path,
+		                      a->container_src_path };
+
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+		if (find_named(call, a->container_id, paths[i], ret))
+			return;
+	for (size_t i = 0; i < a->commands.count; i++)
+		if (find_named(call, a->container_id, a->commands.items[i], ret))
+			return;
+}
+
 int code_sandbox_find(const struct mcp_call *call, const struct code_sandbox_args *a,
                       struct sandbox **ret, char base[CODE_SANDBOX_BASE_SIZE], struct error *err)
 {
 	char container[SHOWN], workspace[SHOWN], text[CODE_SANDBOX_TEXT_SIZE];
-	const char *owner = NULL, *mode = NULL;
+	const char *id = code_sandbox_given(a->workspace_id), *mode = NULL;
 
 	(void)utf8_escape(view_of(a->container_id), container, sizeof container);
 	if (profile_find_sandbox(call, a->container_id, ret, err) == 0)
@@ -41,19 +102,35 @@ int code_sandbox_find(const struct mcp_call *call, const struct code_sandbox_arg
 		return error_set(err, ERR_NOT_FOUND, "%s",
 		                 code_sandbox_text(call, TEXT_NO_CONTAINER, container, NULL, text));
 	(void)snprintf(base, CODE_SANDBOX_BASE_SIZE, ALONE);
-	if (a->workspace_id == NULL)
+	if (id == NULL) {
+		if (is_persistent(sandbox_row(*ret)))
+			find_by_path(call, a, ret);
 		return 0;
-	(void)utf8_escape(view_of(a->workspace_id), workspace, sizeof workspace);
-	if (profile_find_sandbox(call, a->workspace_id, ret, err) == 0)
-		owner = sandbox_label(sandbox_row(*ret), "container");
-	else if (err->kind != ERR_NOT_FOUND)
-		return -1;
-	if (owner == NULL || strcmp(owner, a->container_id) != 0)
-		return error_set(
-		        err, ERR_NOT_FOUND, "%s",
-		        code_sandbox_text(call, TEXT_NO_WORKSPACE, container, workspace, text));
-	(void)snprintf(base, CODE_SANDBOX_BASE_SIZE, WORKSPACES "%s", a->workspace_id);
+	}
+	if (find_workspace(call, a->container_id, id, ret, err) < 0) {
+		(void)utf8_escape(view_of(id), workspace, sizeof workspace);
+		return err->kind != ERR_NOT_FOUND
+		               ? -1
+		               : error_set(err, ERR_NOT_FOUND, "%s",
+		                           code_sandbox_text(call, TEXT_NO_WORKSPACE, container,
+		                                             workspace, text));
+	}
+	(void)snprintf(base, CODE_SANDBOX_BASE_SIZE, WORKSPACES "%s", id);
 	return 0;
+}
+
+int code_sandbox_resolve(const char *base, const char *path, char **ret, struct error *err)
+{
+	const size_t len = strlen(base);
+	char shown[SHOWN];
+
+	if (strncmp(base, WORKSPACES, strlen(WORKSPACES)) == 0 &&
+	    strncmp(path, WORKSPACES, strlen(WORKSPACES)) == 0 &&
+	    (strncmp(path, base, len) != 0 || (path[len] != '/' && path[len] != '\0')))
+		return error_set(err, ERR_INVALID,
+		                 "'%s' is in another workspace: pass the workspace_id of that one",
+		                 utf8_escape(view_of(path), shown, sizeof shown));
+	return profile_resolve(base, path, ret, err);
 }
 
 int code_sandbox_start(struct mcp_call *call, const struct code_sandbox_args *a,
@@ -70,13 +147,6 @@ int code_sandbox_start(struct mcp_call *call, const struct code_sandbox_args *a,
 	(void)snprintf(w->base, sizeof w->base, "%s", base);
 	w->file.home = w->base;
 	return 0;
-}
-
-static bool is_persistent(const struct sandbox_row *row)
-{
-	const char *mode = sandbox_label(row, "mode");
-
-	return mode != NULL && strcmp(mode, "persistent") == 0;
 }
 
 /* Where the programs of a sandbox come from, if not from the image that the caller has named. */
@@ -238,7 +308,7 @@ static const struct param initialize_params[] = {
 };
 static const struct param clean_params[] = {
 	CODE_SANDBOX_CONTAINER,
-	PROFILE_ID(A, workspace_id, .required = true),
+	PROFILE_ID(A, workspace_id, .required = true, .min = 1),
 	{ 0 },
 };
 static const struct param stop_params[] = {

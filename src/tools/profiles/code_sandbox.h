@@ -22,7 +22,7 @@ struct code_sandbox_args {
 
 #define CODE_SANDBOX_CONTAINER                                                                     \
 	ARG_REQUIRED(struct code_sandbox_args, container_id, STRING, "From sandbox_initialize.",   \
-	             .min = 1, .max = PROFILE_ID_MAX)
+	             .max = PROFILE_ID_MAX)
 #define CODE_SANDBOX_WORKSPACE                                                                     \
 	PROFILE_ID(struct code_sandbox_args, workspace_id, .more = "From sandbox_initialize.")
 
@@ -60,10 +60,17 @@ const char *code_sandbox_copied(const struct mcp_call *call, const struct copy_d
 
 /* --- code_sandbox.c --- */
 
-/* Finds the sandbox that the ids name, and writes the directory that relative paths are below. */
+/* The argument, or NULL if it is absent or empty, which is the same in the original. */
+const char *code_sandbox_given(const char *argument);
+/* Finds the sandbox that the ids name, and writes the directory that relative paths are below.
+ * Without workspace_id it is the workspace whose directory another argument names, if any. */
 MUST_CHECK int code_sandbox_find(const struct mcp_call *call, const struct code_sandbox_args *a,
                                  struct sandbox **ret, char base[CODE_SANDBOX_BASE_SIZE],
                                  struct error *err);
+/* profile_resolve() for a path in a workspace, which has no files of other workspaces: a path below
+ * the directory of another one fails, instead of naming a file that the other one does not have. */
+MUST_CHECK int code_sandbox_resolve(const char *base, const char *path, char **ret,
+                                    struct error *err);
 /* Continues with begin() in that sandbox, or answers with the error. */
 int code_sandbox_start(struct mcp_call *call, const struct code_sandbox_args *a,
                        profile_begin_fn *begin);

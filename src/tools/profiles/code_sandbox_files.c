@@ -28,13 +28,15 @@ static void on_written(struct file_work *file, const struct files_reply *reply)
 static void begin_write(struct profile_work *w)
 {
 	const struct code_sandbox_args *a = w->args;
-	AUTO_FREE char *directory = NULL;
+	const char *dest_dir = code_sandbox_given(a->dest_dir);
+	AUTO_FREE char *directory = NULL, *path = NULL;
 	struct error err;
 
 	w->file.is_for_file = true;
-	if (profile_resolve(w->base, a->dest_dir != NULL ? a->dest_dir : ".", &directory, &err) <
+	if (code_sandbox_resolve(w->base, dest_dir != NULL ? dest_dir : ".", &directory, &err) <
 	            0 ||
-	    profile_set_path(w, a->dest_dir != NULL ? directory : w->base, a->file_name, &err) < 0)
+	    code_sandbox_resolve(w->base, a->file_name, &path, &err) < 0 ||
+	    profile_set_path(w, dest_dir != NULL ? directory : w->base, a->file_name, &err) < 0)
 		work_fail(&w->file.work, &err);
 	else
 		file_work_write(&w->file, w->file.path, a->file_contents, on_written);
@@ -99,8 +101,8 @@ static int copy_into(struct mcp_call *call, const struct code_sandbox_args *a,
 	struct error err;
 
 	if (code_sandbox_find(call, a, &sandbox, base, &err) < 0 ||
-	    profile_resolve(base, options.inside != NULL ? options.inside : last_name_of(name),
-	                    &target, &err) < 0)
+	    code_sandbox_resolve(base, options.inside != NULL ? options.inside : last_name_of(name),
+	                         &target, &err) < 0)
 		return profile_refuse(call, &err);
 	options.inside = target;
 	options.overwrite = true;
@@ -117,7 +119,7 @@ static int copy_file(struct mcp_call *call, const void *args, struct error *err)
 	return copy_into(call, a,
 	                 (struct copy_work_options){ .host = a->local_src_file,
 	                                             .host_argument = "local_src_file",
-	                                             .inside = a->dest_path,
+	                                             .inside = code_sandbox_given(a->dest_path),
 	                                             .inside_argument = "dest_path",
 	                                             .answer = describe_file });
 }
@@ -130,7 +132,7 @@ static int copy_project(struct mcp_call *call, const void *args, struct error *e
 	return copy_into(call, a,
 	                 (struct copy_work_options){ .host = a->local_src_dir,
 	                                             .host_argument = "local_src_dir",
-	                                             .inside = a->dest_dir,
+	                                             .inside = code_sandbox_given(a->dest_dir),
 	                                             .inside_argument = "dest_dir",
 	                                             .only_directory = true,
 	                                             .answer = describe_project });
@@ -139,24 +141,24 @@ static int copy_project(struct mcp_call *call, const void *args, struct error *e
 static int copy_out(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct code_sandbox_args *a = args;
+	const char *target = code_sandbox_given(a->local_dest_path);
 	AUTO_FREE char *source = NULL, *name = NULL;
 	char base[CODE_SANDBOX_BASE_SIZE];
 	struct sandbox *sandbox;
 
 	if (code_sandbox_find(call, a, &sandbox, base, err) < 0 ||
-	    profile_resolve(base, a->container_src_path, &source, err) < 0)
+	    code_sandbox_resolve(base, a->container_src_path, &source, err) < 0)
 		return profile_refuse(call, err);
 	name = mem_dup(source);
 	if (copy_work_start_in(call, sandbox,
-	                       &(struct copy_work_options){ .is_out = true,
-	                                                    .host = a->local_dest_path != NULL
-	                                                                    ? a->local_dest_path
-	                                                                    : last_name_of(name),
-	                                                    .host_argument = "local_dest_path",
-	                                                    .inside = source,
-	                                                    .inside_argument = "container_src_path",
-	                                                    .overwrite = true,
-	                                                    .answer = describe_local },
+	                       &(struct copy_work_options){
+	                               .is_out = true,
+	                               .host = target != NULL ? target : last_name_of(name),
+	                               .host_argument = "local_dest_path",
+	                               .inside = source,
+	                               .inside_argument = "container_src_path",
+	                               .overwrite = true,
+	                               .answer = describe_local },
 	                       err) < 0)
 		return profile_refuse(call, err);
 	return 0;
@@ -164,34 +166,35 @@ static int copy_out(struct mcp_call *call, const void *args, struct error *err)
 
 /* --- the records ------------------------------------------------------------------------- */
 
-#define A struct code_sandbox_args
+#define A                                   struct code_sandbox_args
+#define MAY_BE_EMPTY(args_, member_, help_) ARG(args_, member_, STRING, help_, .max = TOOL_PATH_MAX)
 static const struct param write_params[] = {
 	CODE_SANDBOX_CONTAINER,
 	PROFILE_PATH(A, file_name, "", .required = true),
 	PROFILE_TEXT(A, file_contents, "", .required = true),
 	CODE_SANDBOX_WORKSPACE,
-	PROFILE_PATH(A, dest_dir, "Below the workspace."),
+	MAY_BE_EMPTY(A, dest_dir, "Below the workspace."),
 	{ 0 },
 };
 static const struct param copy_file_params[] = {
 	CODE_SANDBOX_CONTAINER,
 	PROFILE_PATH(A, local_src_file, "A file of the host.", .required = true),
 	CODE_SANDBOX_WORKSPACE,
-	PROFILE_PATH(A, dest_path, "Below the workspace; without it, under the same name."),
+	MAY_BE_EMPTY(A, dest_path, "Below the workspace; without it, under the same name."),
 	{ 0 },
 };
 static const struct param copy_project_params[] = {
 	CODE_SANDBOX_CONTAINER,
 	PROFILE_PATH(A, local_src_dir, "A directory of the host.", .required = true),
 	CODE_SANDBOX_WORKSPACE,
-	PROFILE_PATH(A, dest_dir, "Below the workspace; without it, under the same name."),
+	MAY_BE_EMPTY(A, dest_dir, "Below the workspace; without it, under the same name."),
 	{ 0 },
 };
 static const struct param copy_out_params[] = {
 	CODE_SANDBOX_CONTAINER,
 	PROFILE_PATH(A, container_src_path, "Below the workspace.", .required = true),
 	CODE_SANDBOX_WORKSPACE,
-	PROFILE_PATH(A, local_dest_path, "A path of the host."),
+	MAY_BE_EMPTY(A, local_dest_path, "A path of the host."),
 	{ 0 },
 };
 #undef A

@@ -77,7 +77,8 @@ static int user_sandbox_name(const char *user, char out[SANDBOX_NAME_MAX + 1], s
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	                            ".-";
 	size_t used = (size_t)snprintf(out, SANDBOX_NAME_MAX + 1, "%s",
-	                               user != NULL ? "user-" : "execution-client");
+	                               user != NULL && user[0] != '\0' ? "user-"
+	                                                               : "execution-client");
 
 	for (; user != NULL && *user != '\0'; user++) {
 		const bool is_plain = strchr(plain, *user) != NULL;
@@ -115,11 +116,7 @@ int profile_execution_sandbox(const struct tools_context *context, const char *o
 	options.labels = PROFILE_LABEL "\0";
 	/* "/" makes `import tools.example` work, "/tools" makes `import example` work. */
 	options.env = "PYTHONPATH=/tools:/\0";
-	if (profile_find_owned(context, owner, name, ret, err) == 0)
-		return 0;
-	if (err->kind != ERR_NOT_FOUND)
-		return -1;
-	return sandbox_create(context->manager, &options, ret, err);
+	return profile_get_owned(context, &options, ret, err);
 }
 
 /* Continues with the tool's work when the user's sandbox is awake. */

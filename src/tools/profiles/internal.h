@@ -28,7 +28,7 @@ extern const struct profile profile_code_executor, profile_sandbox_interpreter,
 enum {
 	PROFILE_TEXT_MAX = 8 * 1024 * 1024,    /* bytes of code and of file contents */
 	PROFILE_OUTPUT_MAX = 1024 * 1024,      /* bytes of each output stream in an answer */
-	PROFILE_ID_MAX = 64,                   /* bytes of an id of a sandbox, workspace or user */
+	PROFILE_ID_MAX = 1024,                 /* bytes of an id; no sandbox has such a long one */
 	PROFILE_WORDS_MAX = PACKAGE_SPECS_MAX, /* of profile_split() */
 };
 
@@ -110,10 +110,15 @@ MUST_CHECK int profile_find_sandbox(const struct mcp_call *call, const char *id,
 /* The same without a call. */
 MUST_CHECK int profile_find_owned(const struct tools_context *context, const char *owner,
                                   const char *id, struct sandbox **ret, struct error *err);
-/* Finds or creates the sandbox of this name; `options` describes a new one. */
+/* Finds or creates the sandbox of this name; `options` describes a new one. A sandbox of this name
+ * that the profile has not made is an error. */
 MUST_CHECK int profile_get_sandbox(const struct mcp_call *call,
                                    const struct sandbox_options *options, struct sandbox **ret,
                                    struct error *err);
+/* The same without a call. */
+MUST_CHECK int profile_get_owned(const struct tools_context *context,
+                                 const struct sandbox_options *options, struct sandbox **ret,
+                                 struct error *err);
 /* Sets the image of a new sandbox. If the caller has named none, so that `image` is the profile's
  * `usual` one, an image that the operator has chosen (--image) is used. An engine without images is
  * no error: see profile_image_note(). */
@@ -168,7 +173,7 @@ profile_begin_fn *profile_tool_begin(const struct mcp_call *call);
 
 /* Rows for parameter tables. */
 #define PROFILE_ID(args_, member_, ...)                                                            \
-	ARG(args_, member_, STRING, "", .min = 1, .max = PROFILE_ID_MAX, __VA_ARGS__)
+	ARG(args_, member_, STRING, "", .max = PROFILE_ID_MAX, __VA_ARGS__)
 #define PROFILE_TEXT(args_, member_, help_, ...)                                                   \
 	ARG(args_, member_, TEXT, help_, .max = PROFILE_TEXT_MAX, __VA_ARGS__)
 #define PROFILE_PATH(args_, member_, help_, ...)                                                   \

@@ -390,16 +390,27 @@ int profile_find_sandbox(const struct mcp_call *call, const char *id, struct san
 	return profile_find_owned(mcp_call_app(call), mcp_call_owner(call), id, ret, err);
 }
 
-int profile_get_sandbox(const struct mcp_call *call, const struct sandbox_options *options,
-                        struct sandbox **ret, struct error *err)
+int profile_get_owned(const struct tools_context *context, const struct sandbox_options *options,
+                      struct sandbox **ret, struct error *err)
 {
-	const struct tools_context *context = mcp_call_app(call);
+	struct sandbox *other;
 
-	if (profile_find_sandbox(call, options->name, ret, err) == 0)
+	if (profile_find_owned(context, options->owner, options->name, ret, err) == 0)
 		return 0;
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
+	if (sandbox_find(context->manager, options->owner, options->name, &other, err) == 0)
+		return error_set(err, ERR_INVALID,
+		                 "the sandbox '%s' was not made by these tools, which need one of "
+		                 "this name: rename or remove it (belljar rm %s)",
+		                 options->name, options->name);
 	return sandbox_create(context->manager, options, ret, err);
+}
+
+int profile_get_sandbox(const struct mcp_call *call, const struct sandbox_options *options,
+                        struct sandbox **ret, struct error *err)
+{
+	return profile_get_owned(mcp_call_app(call), options, ret, err);
 }
 
 enum profile_image profile_image_of(const struct mcp_call *call, const char *image,

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/text/utf8.h"
 #include "kernels/kernels.h"
 #include "sandbox/run/code_dir.h"
@@ -17,7 +19,6 @@ enum {
 	TIMEOUT_S = 60,
 	TIMEOUT_MIN_S = 1,
 	TIMEOUT_MAX_S = 300,
-	TIMEOUT_ANY = 1000000000,
 	SETUP_MS = 60000,
 };
 
@@ -32,8 +33,8 @@ struct python_args {
 static const struct param execute_params[] = {
 	PROFILE_TEXT(struct python_args, code, "", .required = true),
 	/* As in the original, a number beyond the bounds stands for the nearest bound. */
-	ARG(struct python_args, timeout, NUMBER, "Seconds, at most 300.", .max = TIMEOUT_ANY,
-	    .fallback.number = TIMEOUT_S),
+	ARG(struct python_args, timeout, NUMBER, "Seconds, at most 300.", .min = -INT64_MAX,
+	    .max = INT64_MAX - 1, .fallback.number = TIMEOUT_S),
 	{ 0 },
 };
 
@@ -243,15 +244,42 @@ static void on_installed(void *ctx, const struct package_reply *reply, const str
 	profile_answer(w, object);
 }
 
+static bool is_operator(char c)
+{
+	return c != '\0' && strchr("<>=!~,", c) != NULL;
+}
+
+/* Spaces separate the specifiers, and PEP 508 also allows them around the operators of one
+ * ("requests >= 2.28, < 3"): these are removed. */
+static char *join_versions(const char *text)
+{
+	char *joined = mem_dup(text), *end = joined;
+
+	while (*text != '\0') {
+		const size_t spaces = strspn(text, " \t\r\n");
+		const bool is_within = end != joined &&
+		                       (is_operator(end[-1]) || is_operator(text[spaces]));
+
+		text += spaces;
+		if (spaces != 0 && !is_within)
+			*end++ = ' ';
+		if (*text != '\0')
+			*end++ = *text++;
+	}
+	*end = '\0';
+	return joined;
+}
+
 static void begin_install(struct profile_work *w)
 {
 	const struct python_args *a = w->args;
+	AUTO_FREE char *names = join_versions(a->package_name);
 	struct package_request request = { .action = PACKAGE_INSTALL,
 		                           .language = package_languages[0],
 		                           .argument = "package_name" };
 	struct error err;
 
-	if (profile_split(w, a->package_name, &request.packages, &err) < 0 ||
+	if (profile_split(w, names, &request.packages, &err) < 0 ||
 	    (request.packages.count == 0 &&
 	     error_set(&err, ERR_INVALID,
 	               "argument 'package_name' names no package: pass one or several, such as "

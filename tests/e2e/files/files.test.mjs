@@ -180,6 +180,7 @@ test('a read that fails says why', async () => {
   refused(await read_file({ path: 'd' }), /^'d' is a directory, not a file: list it instead$/);
   refused(await read_file({ path: 'd/zz' }),
     /^'d\/zz' does not exist; its directory has: broken, fifo, loop, sub\/, x, y$/);
+  refused(await read_file({ path: 'd/broken' }), /^'d\/broken' is a link to '\/nowhere', which does not exist$/);
   refused(await read_file({ path: 'no/such/dir' }),
     /^'no\/such\/dir' does not exist, and neither does the directory it would be in$/);
   refused(await read_file({ path: 'd/x/y' }), /^'d\/x\/y' is not a directory, or a part of its path is not one$/);

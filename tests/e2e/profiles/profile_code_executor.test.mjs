@@ -245,7 +245,8 @@ test('errors have the shape of the profile', async () => {
   const notFound = { success: false, message: 'Executor not found' };
   assert.deepEqual(await json.execute_code({ ...unknown, code: '1' }), notFound);
   assert.deepEqual(await json.write_file({ ...unknown, file_path: 'x', content: '' }), notFound);
-  assert.deepEqual(await json.read_file({ executor_id: 'nonsense', file_path: 'x' }), notFound);
+  for (const executor_id of ['nonsense', '', 'x'.repeat(1000)])
+    assert.deepEqual(await json.read_file({ executor_id, file_path: 'x' }), notFound);
   assert.deepEqual(await json.list_directory(unknown), notFound);
   assert.deepEqual(await json.create_directory({ ...unknown, dir_path: 'x' }), notFound);
   assert.deepEqual(await json.project_structure(unknown), notFound);

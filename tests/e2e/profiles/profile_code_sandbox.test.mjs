@@ -93,6 +93,44 @@ test('workspaces of one container do not reach each other', async () => {
   assert.equal((await json.sandbox_exec({ container_id, commands: ['ls /app'] })).results[0].stdout, '');
 });
 
+test('a workspace is found by its directory, and another one is not written to', async () => {
+  const [one, two] = [await workspace(), await workspace()];
+  const { container_id } = one.ids;
+  const written = await json.write_file_sandbox({ container_id, file_name: 'f', file_contents: '1\n', dest_dir: `${one.path}/d` });
+  assert.deepEqual(written, { success: true, file_path: `${one.path}/d/f` });
+  assert.equal(await one.run('cat d/f'), '1\n');
+  await json.copy_file({ container_id, local_src_file: join(dir, 'one.txt'), dest_path: `${two.path}/copy` });
+  assert.equal(await two.run('cat copy'), 'one\n');
+  const { results } = await json.sandbox_exec({ container_id, commands: ['cd /', `cd ${one.path}/d && cat f`] });
+  assert.deepEqual(results.map(({ stdout }) => stdout), ['', '1\n']);
+  // Without an argument that names a directory of a workspace, the container itself is used.
+  assert.equal((await json.sandbox_exec({ container_id, commands: ['ls -A'] })).results[0].stdout, '');
+  await json.copy_file_from_sandbox({ container_id, container_src_path: `${one.path}/d/f`, local_dest_path: 'by-path' });
+  assert.equal(readFileSync(join(dir, 'by-path'), 'utf8'), '1\n');
+  for (const refusal of [
+    await json.write_file_sandbox({ ...two.ids, file_name: `${one.path}/f`, file_contents: '' }),
+    await json.write_file_sandbox({ ...two.ids, file_name: 'f', file_contents: '', dest_dir: one.path }),
+    await json.copy_file({ ...two.ids, local_src_file: join(dir, 'one.txt'), dest_path: `${one.path}/f` }),
+    await json.copy_file_from_sandbox({ ...two.ids, container_src_path: `${one.path}/f` }),
+  ]) {
+    assert.equal(refusal.success, false);
+    assert.match(refusal.error, /is in another workspace: pass the workspace_id/);
+  }
+  assert.equal(await one.run('ls'), 'd\n');
+});
+
+test('an empty argument that may be left out is left out', async () => {
+  const { ids, path, run } = await workspace();
+  const { container_id } = ids;
+  assert.equal((await json.write_file_sandbox({ ...ids, file_name: 'f', file_contents: 'x', dest_dir: '' })).file_path, `${path}/f`);
+  assert.equal((await json.copy_file({ ...ids, local_src_file: join(dir, 'one.txt'), dest_path: '' })).file_path, `${path}/one.txt`);
+  assert.equal((await json.copy_project({ ...ids, local_src_dir: join(dir, 'project'), dest_dir: '' })).dest_dir, `${path}/project`);
+  assert.equal((await json.copy_file_from_sandbox({ ...ids, container_src_path: 'f', local_dest_path: '' })).local_path, join(dir, 'f'));
+  assert.equal((await json.sandbox_exec({ container_id, workspace_id: '', commands: ['pwd'] })).results[0].stdout, '/app\n');
+  refused(await tools.clean_workspace({ container_id, workspace_id: '' }), /'workspace_id'/);
+  assert.equal(await run('cat f'), 'x');
+});
+
 test('standalone mode, and --no-persistent', async (t) => {
   const alone = await json.sandbox_initialize({ use_persistent: false });
   assert.equal(alone.mode, 'standalone');
@@ -157,6 +195,8 @@ test('errors have the shape of the profile', async () => {
   const missing = await json.sandbox_exec({ container_id: 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa', commands: ['true'] });
   assert.deepEqual(Object.keys(missing), ['success', 'error']);
   assert.match(missing.error, /no container 'sb_aaa/);
+  for (const container_id of ['', 'x'.repeat(1000)])
+    assert.match((await json.get_container_logs({ container_id })).error, /^there is no container 'x*/);
   const { container_id } = await json.sandbox_initialize();
   assert.match((await json.clean_workspace({ container_id, workspace_id: 'ws-none' })).error, /no workspace 'ws-none'/);
   assert.equal((await json.sandbox_stop({ container_id: 'x' })).success, false);

@@ -122,6 +122,9 @@ test('two users at once do not see each other', async () => {
     assert.equal(stdout, `mine\n${user_id}`);
     assert.equal(await text('read_file', { file_path: '/workspace/mine', user_id }), user_id);
   }
+  // An empty user is none.
+  await json.execute_bash({ command: 'echo nobody > own', user_id: '' });
+  assert.equal((await json.execute_bash({ command: 'cat own' })).stdout, 'nobody\n');
   refused(await tools.execute_bash({ command: 'true', user_id: '/'.repeat(40) }), /'user_id' is too long/);
 });
 

@@ -37,7 +37,7 @@ test('python-executor: install, use, list, reset', async () => {
   const installed = await python.install_package({ package_name: 'alpha<2 beta' }, patient);
   assert.deepEqual(installed, { status: 'success', message: 'Installed', installed: ['alpha==1.0', 'beta==1.0'] });
   assert.equal((await python.execute_python({ code: 'import alpha, beta; print(alpha.VALUE)' })).stdout, '1\n');
-  assert.match((await python.install_package({ package_name: 'alpha' }, patient)).message, /there already/);
+  assert.match((await python.install_package({ package_name: ' alpha >= 1.0 , < 2\tbeta' }, patient)).message, /there already/);
   assert.deepEqual((await python.list_installed_packages()).packages, [
     { name: 'alpha', version: '1.0' },
     { name: 'beta', version: '1.0' },
@@ -97,6 +97,16 @@ test('code-sandbox: imports of a script are installed, and what cannot be is tol
   // The sandbox itself stays without a network, also while packages are installed.
   const network = await workspaces.sandbox_exec({ ...ids, commands: ['env | grep -ic proxy || true'] });
   assert.equal(network.results[0].stdout, '0\n');
+});
+
+test('code-sandbox: a command that enters a directory needs the packages of that directory', async () => {
+  const { container_id, workspace_id } = await workspaces.sandbox_initialize();
+  const ids = { container_id, workspace_id };
+  await workspaces.write_file_sandbox({ ...ids, file_name: 'requirements.txt', file_contents: 'alpha<2\n', dest_dir: 'a project' });
+  await workspaces.write_file_sandbox({ ...ids, file_name: 'main.py', file_contents: 'import alpha, beta\nprint(alpha.VALUE)\n', dest_dir: 'a project' });
+  const { results, dependencies } = await workspaces.sandbox_exec({ ...ids, commands: ['cd "a project"; python main.py'] }, patient);
+  assert.equal(results[0].stdout, '1\n', JSON.stringify(results));
+  assert.deepEqual(dependencies, { installed: ['alpha==1.0', 'beta==1.0'] });
 });
 
 test('code-sandbox: lines of requirements.txt that are left out are told, and a long file is installed whole', async () => {

@@ -121,6 +121,19 @@ test('callers with different tokens do not see each other', async (t) => {
   await server.close();
 });
 
+test('a sandbox of the caller that has the name of a profile is not used, and the answer names it', async (t) => {
+  const server = await start(t);
+  const own = await connectHttp(t, server, { version: 1 });
+  const open = async (name) => partsOf(await connectHttp(t, server, { version: 1, path: `/p/${name}/mcp` }));
+  for (const name of ['code-sandbox', 'execution-client', 'python-executor'])
+    assert.ok(!(await own.call({ name: 'create_sandbox', arguments: { name } })).isError);
+  const complaint = (name) => new RegExp(`the sandbox '${name}' was not made by these tools.* \\(belljar rm ${name}\\)`);
+  assert.match((await (await open('code-sandbox')).json.sandbox_initialize()).error, complaint('code-sandbox'));
+  assert.match((await (await open('execution-client')).json.execute_bash({ command: 'id' })).stderr, complaint('execution-client'));
+  assert.match((await (await open('python-executor')).json.execute_python({ code: '1' })).error, complaint('python-executor'));
+  await server.close();
+});
+
 test('over HTTP, a temporary sandbox of a client that vanished is deleted when it is idle', async (t) => {
   const state = stateDir(t);
   const server = await start(t, ['--idle', '1'], { BELLJAR_STATE_DIR: state });
