@@ -23,7 +23,7 @@ struct loop_timer;
 enum {
 	INTERPRETER_OUT_MAX = 64 * 1024 * 1024,
 	SESSIONS_MAX = 16,
-	SESSION_QUEUE_MAX = 16,
+	SESSION_QUEUE_MAX = 128, /* cells that wait for their turn */
 };
 
 /* --- one interpreter: interpreter.c, interpreter_exec.c --- */

@@ -33,13 +33,14 @@ struct project {
 	char dir[PROJECT_DIR_SIZE];
 	char installer[PROCESS_ID_MAX + 1]; /* its call did not wait for it; "": none */
 	bool is_python;
+	bool is_reading;    /* a call waits for the files */
 	bool is_installing; /* a call waits for the installer */
 	unsigned users;     /* calls that hold a pointer to it */
 	uint64_t awake_ms;  /* of sandbox_awake_ms(): a reset or a sleep makes it invalid */
 	uint64_t read_ms;   /* when the files were read; 0: they may have changed */
 	uint64_t version;   /* hash of the files that were dealt with; 0: there were none */
 	uint64_t used_ms;
-	struct list waiting; /* further calls that wait for the installer */
+	struct list waiting; /* further calls that wait for that call */
 };
 
 /* Finds or adds the entry and counts a user. NULL: every entry is in use. */

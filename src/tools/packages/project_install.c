@@ -13,12 +13,14 @@
 
 /* --- the end of the step --- */
 
-/* Leaves the project, and lets the calls go on that waited for this one, with the same result. */
-static void leave_project(struct project_install *install, const struct error *why)
+static bool look_at_dir(struct project_install *install);
+
+/* Leaves the project, and moves the calls to `waiting` that waited for this one. */
+static void leave_project(struct project_install *install, struct list *waiting)
 {
 	struct project *project = install->project;
-	struct list waiting;
 
+	list_init(waiting);
 	if (project == NULL)
 		return;
 	list_remove(&install->node);
@@ -27,29 +29,39 @@ static void leave_project(struct project_install *install, const struct error *w
 	if (!install->is_leader)
 		return;
 	install->is_leader = false;
-	project->is_installing = false;
-	list_init(&waiting);
+	project->is_reading = project->is_installing = false;
 	while (!list_is_empty(&project->waiting)) {
 		struct list *node = project->waiting.next;
 
 		list_remove(node);
-		list_add(&waiting, node);
+		list_add(waiting, node);
 	}
-	while (!list_is_empty(&waiting)) {
-		struct project_install *other = container_of(waiting.next, struct project_install,
+}
+
+/* Lets the calls go on that waited, in the order in which they came: the cells of a session run in
+ * the order of their calls. After a reading each of them looks by itself, because the files may
+ * have changed meanwhile; after an installation they have its result. */
+static void resume_waiting(struct list *waiting, bool has_installed, const struct error *why)
+{
+	while (!list_is_empty(waiting)) {
+		struct project_install *other = container_of(waiting->next, struct project_install,
 		                                             node);
 
 		list_remove(&other->node);
+		project_release(other->project);
 		other->project = NULL;
-		project_release(project);
-		other->fn(other->ctx, why);
+		if (has_installed || !look_at_dir(other))
+			other->fn(other->ctx, why);
 	}
 }
 
 static void finish_step(struct project_install *install, const struct error *why)
 {
-	leave_project(install, why);
+	struct list waiting;
+
+	leave_project(install, &waiting);
 	install->fn(install->ctx, why);
+	resume_waiting(&waiting, true, why);
 }
 
 /* The installer goes on as a process of the sandbox. */
@@ -136,7 +148,6 @@ static void start_installer(struct project_install *install)
 	                     : until - now > INT32_MAX ? INT32_MAX
 	                                               : (uint32_t)(until - now);
 
-	install->is_leader = true;
 	install->project->is_installing = true;
 	if (package_step_prepare(&install->step, work->context, &request, &err) < 0 ||
 	    package_step_start(&install->step, work, within_ms, on_reply, install, &err) < 0) {
@@ -153,20 +164,18 @@ static void on_read(void *ctx)
 	struct project *project = install->project;
 	const uint64_t version = project_read_version(&install->read);
 	bool is_new = version != 0 && version != project->version;
+	struct list waiting;
 
-	if (project->is_installing) { /* another call has read the same meanwhile */
-		list_add(&project->waiting, &install->node);
-		return;
-	}
 	project->read_ms = clock_now_ms();
 	project->version = version;
 	if (is_new) {
 		start_installer(install);
 		return;
 	}
-	leave_project(install, NULL);
+	leave_project(install, &waiting);
 	if (version != 0 || ++install->dir == install->place.dir_count || !start_next_dir(install))
 		install->fn(install->ctx, NULL);
+	resume_waiting(&waiting, false, NULL);
 }
 
 /* Whether the installer of an earlier call still runs. */
@@ -213,6 +222,7 @@ static bool needs_reading(const struct project_install *install)
 static bool start_next_dir(struct project_install *install)
 {
 	struct sandbox *sandbox = install->work->sandbox;
+	struct list none; /* no call waits for one that leads none */
 
 	for (; install->dir < install->place.dir_count; install->dir++) {
 		struct project *project = project_find(sandbox, install->place.dirs[install->dir],
@@ -221,7 +231,7 @@ static bool start_next_dir(struct project_install *install)
 		if (project == NULL)
 			return false;
 		install->project = project;
-		if (project->is_installing) {
+		if (project->is_reading || project->is_installing) {
 			list_add(&project->waiting, &install->node);
 			return true;
 		}
@@ -230,11 +240,12 @@ static bool start_next_dir(struct project_install *install)
 			return true;
 		}
 		if (needs_reading(install)) {
+			install->is_leader = project->is_reading = true;
 			project_read_start(&install->read, sandbox, project, install->options,
 			                   on_read, install);
 			return true;
 		}
-		leave_project(install, NULL);
+		leave_project(install, &none);
 		if (project->version != 0)
 			return false;
 	}
@@ -255,10 +266,15 @@ bool project_install_start(struct project_install *install, const struct work *w
 
 void project_install_done(struct project_install *install)
 {
+	struct list waiting;
+	bool has_installed;
+
 	project_read_done(&install->read);
 	package_step_done(&install->step);
 	install->step = (struct package_step){ 0 };
-	if (install->is_leader)
+	has_installed = install->is_leader && install->project->is_installing;
+	if (has_installed)
 		install->project->version = 0; /* the installer was ended with its call */
-	leave_project(install, NULL);
+	leave_project(install, &waiting);
+	resume_waiting(&waiting, has_installed, NULL);
 }

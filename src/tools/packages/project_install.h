@@ -8,8 +8,9 @@
  * while the sandbox is awake (project_files.h). Only what the sandbox does not have in a suitable
  * version is installed. A failure is reported and does not prevent the run.
  *
- * Calls that run the same project meanwhile wait for the installer. The struct belongs to the work;
- * zeroed, it is inactive. */
+ * Calls that run the same project meanwhile wait until the files are read and the installer has
+ * ended, and then go on in the order in which they came. The struct belongs to the work; zeroed, it
+ * is inactive. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,7 +39,7 @@ struct project_install {
 	const struct work *work;
 	const struct process_options *options;
 	uint64_t until_ms;
-	bool is_leader; /* this call has started the installer */
+	bool is_leader; /* further calls wait for what this one reads or installs */
 	bool has_failed;
 	char remark[PROJECT_REMARK_MAX]; /* what was installed or left out; "": nothing to tell */
 	project_install_fn *fn;

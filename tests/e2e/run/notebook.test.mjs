@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sandboxed, structuredOf, textOf } from '../lib/sandboxed.mjs';
 
-const { run_code } = sandboxed();
+const { run_code, write_file } = sandboxed();
 const cell = (code, session = 'notebook') => run_code({ code, session });
 const valuesOf = (result) => (structuredOf(result).values ?? []).map(({ text, path }) => text ?? path);
 
@@ -45,6 +45,13 @@ test('results of earlier cells have names', async () => {
   await cell("'one'", 'out');
   await cell('2', 'out');
   assert.equal(textOf(await cell('_, __, _1, Out[2], In[1]', 'out')), `(2, 'one', 'one', 2, "'one'")`);
+});
+
+test('cells that are called at once run in the order of their calls', async () => {
+  await write_file({ path: 'some.txt', content: 'x' }); // from now on a run looks for files of a project
+  await cell('n = 0', 'queue');
+  const answers = await Promise.all(Array.from({ length: 100 }, () => cell('n += 1; n', 'queue')));
+  assert.deepEqual(answers.map(textOf), Array.from({ length: 100 }, (_, i) => String(i + 1)));
 });
 
 test('commands, magics and indented code run', async () => {
