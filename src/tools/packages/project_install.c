@@ -13,7 +13,7 @@
 
 /* --- the end of the step --- */
 
-static bool look_at_dir(struct project_install *install);
+static bool start_next_dir(struct project_install *install);
 
 /* Leaves the project, and moves the calls to `waiting` that waited for this one. */
 static void leave_project(struct project_install *install, struct list *waiting)
@@ -50,7 +50,7 @@ static void resume_waiting(struct list *waiting, bool has_installed, const struc
 		list_remove(&other->node);
 		project_release(other->project);
 		other->project = NULL;
-		if (has_installed || !look_at_dir(other))
+		if (has_installed || !start_next_dir(other))
 			other->fn(other->ctx, why);
 	}
 }
@@ -155,8 +155,6 @@ static void start_installer(struct project_install *install)
 		on_reply(install, NULL, &err);
 	}
 }
-
-static bool start_next_dir(struct project_install *install);
 
 static void on_read(void *ctx)
 {
