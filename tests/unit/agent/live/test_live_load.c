@@ -10,8 +10,9 @@
 
 enum {
 	RUNS = 100,
-	RUN_BYTES = 2 * 1024 * 1024, /* the most to each program and back, in each of the two halves */
-	NOISE = 1024 * 1024 + 4093,  /* the pattern: its end falls nowhere twice */
+	RUN_BYTES = 2 * 1024 *
+	            1024, /* the most to each program and back, in each of the two halves */
+	NOISE = 1024 * 1024 + 4093, /* the pattern: its end falls nowhere twice */
 	LOAD_MS = 400 * 1000,
 	SAMPLE_MS = 100,
 	/* The agent alone. Input that programs have not read yet, because they got no processor
