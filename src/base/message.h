@@ -8,3 +8,7 @@
 bool message_send(int socket, void *bytes, size_t len, int fd);
 /* Waits for a message. True if it has exactly `len` bytes and no descriptor. */
 bool message_receive(int socket, void *bytes, size_t len);
+/* Takes a message that has arrived, and in *ret_fd the descriptor that came along, or -1. Returns
+ * 1; 0: there is no message; -1: the other process has closed its end, or the message does not have
+ * `len` bytes. */
+int message_take(int socket, void *bytes, size_t len, int *ret_fd);

@@ -1,7 +1,5 @@
 #include "egress/dial.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +8,7 @@
 
 #include "base/list.h"
 #include "base/mem.h"
+#include "base/message.h"
 #include "egress/internal.h"
 #include "loop/loop.h"
 #include "loop/watch.h"
@@ -83,37 +82,13 @@ static struct dial_request *find_request(struct dial *dial, uint32_t id)
 	return NULL;
 }
 
-/* Returns 1 with a reply, 0 if none waits, -1 if the dialer is gone. *fd is the callee's. */
-static int receive_reply(int socket, struct dialer_reply *reply, int *fd)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec part = { reply, sizeof *reply };
-	struct msghdr message = { .msg_iov = &part,
-		                  .msg_iovlen = 1,
-		                  .msg_control = &control,
-		                  .msg_controllen = sizeof control };
-	ssize_t n = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *header;
-
-	*fd = -1;
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -1;
-	header = CMSG_FIRSTHDR(&message);
-	if (header != NULL && header->cmsg_type == SCM_RIGHTS &&
-	    header->cmsg_len == CMSG_LEN(sizeof *fd))
-		memcpy(fd, CMSG_DATA(header), sizeof *fd);
-	return n == (ssize_t)sizeof *reply ? 1 : -1;
-}
-
 static void handle_reply(struct dial *dial, const struct dialer_reply *reply, int fd)
 {
 	struct dial_request *request = find_request(dial, reply->id);
 	struct dial_result result = { .fd = fd, .wants_url = reply->wants_url };
 
 	if (request == NULL || reply->failed || fd < 0) {
+		/* The request was cancelled, or its time is over: no caller owns the socket. */
 		if (fd >= 0)
 			(void)close(fd);
 		if (request != NULL)
@@ -137,7 +112,7 @@ static void on_readable(void *ctx)
 {
 	static struct dialer_reply reply; /* the program has one thread */
 	struct dial *dial = ctx;
-	int fd, r = receive_reply(dial->socket, &reply, &fd);
+	int fd, r = message_take(dial->socket, &reply, sizeof reply, &fd);
 
 	if (r > 0)
 		handle_reply(dial, &reply, fd);

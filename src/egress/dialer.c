@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/message.h"
 #include "egress/internal.h"
 
 int dialer_start(const struct dialer_config *config, struct dialer *ret, struct error *err)
@@ -36,14 +37,10 @@ int dialer_start(const struct dialer_config *config, struct dialer *ret, struct 
 int dialer_wait(const struct dialer *dialer, struct error *err)
 {
 	static struct dialer_reply reply;
-	ssize_t n;
 
 	if (dialer->pid == 0)
 		return 0;
-	do
-		n = recv(dialer->socket, &reply, sizeof reply, 0);
-	while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof reply)
+	if (!message_receive(dialer->socket, &reply, sizeof reply))
 		return error_set(err, ERR_SYSTEM, "start the dialer: the process has ended");
 	if (!reply.failed)
 		return 0;

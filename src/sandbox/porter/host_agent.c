@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/message.h"
 #include "base/text/utf8.h"
 #include "engine/filter/filter.h"
 #include "loop/loop.h"
@@ -272,42 +273,17 @@ static void fail_all_requests(struct host *host)
 		take_reply(host, &gone, -1);
 }
 
-/* The descriptor that came with a reply, or -1. */
-static int received_fd(struct msghdr *message)
-{
-	struct cmsghdr *part = CMSG_FIRSTHDR(message);
-	int fd = -1;
-
-	if (part != NULL && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS &&
-	    part->cmsg_len == CMSG_LEN(sizeof fd))
-		memcpy(&fd, CMSG_DATA(part), sizeof fd);
-	return fd;
-}
-
 void host_on_socket(void *ctx)
 {
+	static struct porter_reply reply; /* large; the program has one thread */
 	struct host *host = ctx;
-	static struct porter_reply reply;
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec part = { &reply, sizeof reply };
-	struct msghdr message = { .msg_iov = &part,
-		                  .msg_iovlen = 1,
-		                  .msg_control = &control,
-		                  .msg_controllen = sizeof control };
-	ssize_t n;
-	int fd;
+	int fd, r;
 
 	send_pending(host);
-	/* MSG_CMSG_CLOEXEC: a program that the server starts must not inherit the channel. */
-	n = recvmsg(host->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	r = message_take(host->socket, &reply, sizeof reply, &fd);
+	if (r == 0)
 		return;
-	fd = n > 0 ? received_fd(&message) : -1;
-	if (n != (ssize_t)sizeof reply) {
-		cleanup_fd(&fd);
+	if (r < 0) {
 		fail_all_requests(host);
 		return;
 	}

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/message.h"
 #include "sandbox/porter/internal.h"
 
 static int allow_options(struct porter_slots *slots, const struct porter_config *config,
@@ -29,12 +30,8 @@ static int allow_options(struct porter_slots *slots, const struct porter_config 
 static int wait_until_confined(int socket, struct error *err)
 {
 	static struct porter_reply reply;
-	ssize_t n;
 
-	do
-		n = recv(socket, &reply, sizeof reply, 0);
-	while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof reply)
+	if (!message_receive(socket, &reply, sizeof reply))
 		return error_set(err, ERR_SYSTEM, "start the porter: the process has ended");
 	if (!reply.failed)
 		return 0;

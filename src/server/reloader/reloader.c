@@ -1,25 +1,21 @@
 #include "server/reloader/reloader.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "loop/watch.h"
 #include "server/reloader/internal.h"
 
 static int wait_until_confined(int socket, struct error *err)
 {
-	struct reloader_hello hello;
-	ssize_t n;
+	struct reloader_hello hello = { 0 };
 
-	do
-		n = recv(socket, &hello, sizeof hello, 0);
-	while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof hello)
+	if (!message_receive(socket, &hello, sizeof hello))
 		return error_set(err, ERR_SYSTEM, "start the reloader: the process has ended");
 	if (!hello.failed)
 		return 0;
@@ -50,19 +46,6 @@ int reloader_start(const char *const *paths, size_t count, struct reloader *ret,
 	return -1;
 }
 
-/* Returns the descriptor of the message, or -1. */
-static int take_descriptor(struct msghdr *message)
-{
-	int fd = -1;
-
-	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL;
-	     part = CMSG_NXTHDR(message, part))
-		if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS &&
-		    part->cmsg_len == CMSG_LEN(sizeof fd))
-			memcpy(&fd, CMSG_DATA(part), sizeof fd);
-	return fd;
-}
-
 static void stop_watching(struct reloader *reloader)
 {
 	log_error("the reloader has ended: changes of tokens and certificates are not noticed any "
@@ -73,24 +56,13 @@ static void stop_watching(struct reloader *reloader)
 static void on_message(void *ctx)
 {
 	struct reloader *reloader = ctx;
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct reloader_message body;
-	struct iovec part = { &body, sizeof body };
-	struct msghdr message = { .msg_iov = &part,
-		                  .msg_iovlen = 1,
-		                  .msg_control = &control,
-		                  .msg_controllen = sizeof control };
-	ssize_t n = recvmsg(reloader->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct reloader_message body = { 0 };
 	AUTO_FD int fd = -1;
+	int r = message_take(reloader->socket, &body, sizeof body, &fd);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (r == 0)
 		return;
-	if (n > 0)
-		fd = take_descriptor(&message);
-	if (n != (ssize_t)sizeof body || body.index >= reloader->count) {
+	if (r < 0 || body.index >= reloader->count) {
 		stop_watching(reloader);
 		return;
 	}
