@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/tree/make_parents.h"
 
 enum { FILE_MAX = 16 * 1024 * 1024, BACKUPS_MAX = 1000 };
 enum { LOCK_WAIT_MS = 5000, LOCK_PAUSE_MS = 10 };
@@ -42,20 +43,6 @@ static int resolve_path(const char *path, char **ret, struct stat *ret_st, struc
 	*ret = target;
 	*ret_st = st;
 	return 1;
-}
-
-static int make_directories(const char *path, struct error *err)
-{
-	AUTO_FREE char *partial = mem_dup(path);
-
-	for (char *slash = strchr(partial + 1, '/'); slash != NULL;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(partial, 0700) < 0 && errno != EEXIST)
-			return error_sys(err, "create directory '%s'", partial);
-		*slash = '/';
-	}
-	return 0;
 }
 
 /* The caller frees the result. */
@@ -109,7 +96,7 @@ static int lock_file(const char *path, int *ret, struct error *err)
 	struct stat st;
 	int there = resolve_path(path, &target, &st, err);
 
-	if (there < 0 || (there == 0 && make_directories(path, err) < 0))
+	if (there < 0 || (there == 0 && make_parents(path, 0700, err) < 0))
 		return -1;
 	return lock_directory(target != NULL ? target : path, ret, err);
 }

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
+#include "base/tree/make_parents.h"
 #include "server/access/token_file.h"
 
 enum { LOCK_WAIT_S = 10, READ_CHUNK = 16 * 1024 };
@@ -95,20 +96,6 @@ struct edit {
 	struct token_list list;
 };
 
-static int make_directories(const char *path, struct error *err)
-{
-	AUTO_FREE char *partial = mem_dup(path);
-
-	for (char *slash = strchr(partial + 1, '/'); slash != NULL;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(partial, 0755) < 0 && errno != EEXIST)
-			return error_sys(err, "create directory '%s'", partial);
-		*slash = '/';
-	}
-	return 0;
-}
-
 /* alarm() would end the process, so the wait is a series of attempts. */
 static int lock_directory(const char *path, int *ret, struct error *err)
 {
@@ -163,7 +150,7 @@ static int edit_open(const char *path, struct edit *ret, struct error *err)
 	buf_init(&edit.text, TOKEN_FILE_MAX);
 	if (edit.path == NULL)
 		edit.path = mem_dup(path);
-	if (make_directories(edit.path, err) < 0 ||
+	if (make_parents(edit.path, 0755, err) < 0 ||
 	    lock_directory(edit.path, &edit.lock, err) < 0 || read_locked(&edit, err) < 0) {
 		edit_close(&edit);
 		(void)error_wrap(err, "token file '%s'", path);

@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/tree/make_parents.h"
 #include "egress/mirror/mirror.h"
 #include "engine/native/cdi/cdi.h"
 #include "engine/native/root/root.h"
@@ -80,19 +81,12 @@ int runtime_find_state_dir(const struct options *options, char out[PATH_MAX], st
 	                                "with --state-dir DIR");
 }
 
-static int make_path(char *path, mode_t mode, struct error *err)
+static int make_path(const char *path, mode_t mode, struct error *err)
 {
-	for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-		*slash = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST) {
-			(void)error_sys(err, "make '%s'", path);
-			*slash = '/';
-			return -1;
-		}
-		*slash = '/';
-	}
+	if (make_parents(path, 0755, err) < 0)
+		return -1;
 	if (mkdir(path, mode) < 0 && errno != EEXIST)
-		return error_sys(err, "make '%s'", path);
+		return error_sys(err, "create directory '%s'", path);
 	return 0;
 }
 
