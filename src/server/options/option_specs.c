@@ -440,7 +440,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 			"short for it." },
 	[OPTION_JSON] = { "json", FLAG(json), .flag_only = true,
 		.verbs = FOR_DOCTOR | FOR_PS | FOR_LOGS | FOR_CLIENT | FOR_TOKEN | FOR_CACHE,
-		.help = "Print the report as JSON." },
+		.help = "Print JSON instead of text." },
 	[OPTION_WRITE] = { "write", FLAG(write), .verbs = FOR_CONNECT, .flag_only = true,
 		.help = "Edit the client's file, after making a backup beside it." },
 	[OPTION_NAME] = { "name", TEXT(name), .verbs = FOR_CONNECT, .flag_only = true,
