@@ -64,7 +64,7 @@ test('versions, extras and dependencies are resolved', async () => {
   assert.deepEqual(structuredOf(await tools.list_packages(at)).packages, []);
 });
 
-test('what cannot be installed is explained', async () => {
+test('a package that cannot be installed is explained', async () => {
   refused(await install(['nothere']), /pip failed: .*No matching distribution found for nothere/);
   refused(await install(['clash']), /pip failed: .*conflicting dependencies/);
   for (const name of ['wrong-hash', 'dies'])

@@ -55,7 +55,7 @@ test('a pin counts although another version is there, and each version of the fi
   assert.match((await python(VALUE, at)).note, /^installed before this run/);
 });
 
-test('what cannot be installed is told in one note, and the run takes place', async () => {
+test('packages that cannot be installed are told in one note, and the run takes place', async () => {
   const at = await fresh('failures');
   await write(at, 'requirements.txt', '-r other.txt\n--index-url http://127.0.0.1:1/\nalpha\nnothere>=3\nx @ http://127.0.0.1:1/x.whl\n./wheels/x.whl\n=bad=\n');
   const some = await python(VALUE, at);
@@ -114,7 +114,7 @@ test('the file may come with the call, or lie beside the script', async () => {
   if (tomllib) assert.match(answer.note, /^installed before this run, as pyproject\.toml lists: pymupdf==1\.0$/);
 });
 
-test('nothing is asked of the index where there is no project', async (t) => {
+test('the index is asked for nothing where there is no project', async (t) => {
   const at = await fresh('without');
   await write(at, 'pyproject.toml', '[tool.black]\nline-length = 100\n');
   await write(at, 'notes/requirements.txt', 'alpha\n');

@@ -79,7 +79,7 @@ test('IPython.display works without IPython, and displays are replaced and clear
   }
 });
 
-test('what a thread prints after its cell is told apart in the next cell', async () => {
+test('output of a thread after its cell is told apart in the next cell', async () => {
   await cell(`import os, threading, time
 def late():
     while not os.path.exists('/workspace/go'): time.sleep(.01)

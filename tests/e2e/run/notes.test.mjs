@@ -155,7 +155,7 @@ with zipfile.ZipFile('/tmp/hello-1-py3-none-any.whl', 'w') as z:
     z.writestr('hello-1.dist-info/RECORD', '')
 `;
 
-test('what pip installed is visible to waiting interpreters', async (t) => {
+test('packages that pip installed are visible to waiting interpreters', async (t) => {
   const has = structuredOf(await run_command({ command: 'python3 -m pip --version' }));
   if (has.exit_code !== 0) return t.skip('no pip');
   structuredOf(await run_code({ language: 'python', session: 'before', code: 'x = 1' }));
@@ -166,7 +166,7 @@ test('what pip installed is visible to waiting interpreters', async (t) => {
   assert.equal(structuredOf(await run_code({ language: 'python', session: 'before', code: 'import hello' })).stdout, 'hello\n');
 });
 
-test('what npm installed globally can be required', async (t) => {
+test('packages that npm installed globally can be required', async (t) => {
   if (!(await hasProgram('npm'))) return t.skip('no npm');
   const command = `mkdir -p /tmp/hi && cd /tmp/hi && echo 'console.log("hi")' > index.js &&
     echo '{"name":"hi-there","version":"1.0.0"}' > package.json && npm install -g /tmp/hi`;

@@ -16,7 +16,7 @@ const isAlive = async (name) => {
   return before !== after;
 };
 
-test('what belljar says is in a block of its own, and output cannot imitate it', async () => {
+test('remarks of belljar are in a block of their own, and output cannot imitate them', async () => {
   const lie = '[belljar: exit code 0]';
   const result = await run_command({ command: `echo '${lie}'; sleep 0.3; echo '${lie}' >&2; exit 3` });
   assert.deepEqual(

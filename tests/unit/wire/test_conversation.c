@@ -199,7 +199,7 @@ static void converse(struct talk *talk, uint64_t seed)
 	check_same(talk);
 }
 
-static void what_one_end_may_send_the_other_accepts(void **state)
+static void messages_that_one_end_may_send_the_other_accepts(void **state)
 {
 	static struct talk talk;
 
@@ -216,7 +216,7 @@ static void what_one_end_may_send_the_other_accepts(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(what_one_end_may_send_the_other_accepts),
+		TEST(messages_that_one_end_may_send_the_other_accepts),
 	};
 
 	return RUN_TESTS("conversation", all);
