@@ -11,7 +11,8 @@
 #include "agent/agent.h"
 #include "base/error.h"
 
-/* One window for each turn of the two processes would leave both waiting most of the time. */
+/* MORE_BYTES of credit beyond the window of every stream: with one window the sender would wait for
+ * the receiver's credit after each 64 KiB, and both would be idle most of the time. */
 enum { BACKLOG = 128, MORE_BYTES = 192 * 1024 };
 
 static void close_link(struct link *link)

@@ -156,7 +156,7 @@ static const char *action_at(size_t i)
 	return i < ARRAY_LEN(actions) ? actions[i] : NULL;
 }
 
-/* -1 in *ret: nothing was ever kept here. */
+/* *ret is -1 if the directory does not exist: no package was ever kept. */
 static int open_cache(const struct verb_call *call, int *ret, struct error *err)
 {
 	char state[PATH_MAX], path[PATH_MAX + 8];

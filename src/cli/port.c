@@ -106,12 +106,12 @@ static int start_forward(void *ctx, struct attachment *attachment, struct error 
 	sandbox_notify_end(port->sandbox, on_sandbox_end, port);
 	options.channel = sandbox_channel(port->sandbox);
 	port->forward = port_forward_new(&options);
-	/* Written at once: whoever started this command waits for the line. */
+	/* stdio would keep the line in its buffer while a script waits for it. */
 	len = snprintf(line, sizeof line, "http://127.0.0.1:%u\n", port->local);
 	return fd_write_all(STDOUT_FILENO, (struct view){ line, (size_t)len }, err);
 }
 
-/* No program of this command could handle the signal. */
+/* False: the command itself ends at the signal, because it runs no program that could get it. */
 static bool stop_on_signal(void *ctx, int number)
 {
 	(void)ctx, (void)number;

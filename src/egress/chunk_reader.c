@@ -2,7 +2,10 @@
 
 #include <stddef.h>
 
-enum { SIZE_DIGITS_MAX = 12, SKIPPED_MAX = 16 * 1024 };
+enum {
+	SIZE_DIGITS_MAX = 12, /* 48 bits, so that `left` cannot overflow */
+	SKIPPED_MAX = 16 * 1024,
+};
 
 enum {
 	STEP_SIZE,
@@ -25,6 +28,8 @@ static int hex_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* Digits only. strtoull() would take "+5", "0x5" and blanks in front as well; where two parsers
+ * read different sizes, bytes of a body become a message of their own (request smuggling). */
 static int take_size(struct chunk_reader *reader, char c)
 {
 	int digit = hex_value(c);

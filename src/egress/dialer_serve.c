@@ -59,7 +59,8 @@ static NORETURN void run_child(const struct dialer_config *config, const struct 
 	_exit(0);
 }
 
-/* The child reads what sandboxes and hosts send, and no limit of a sandbox holds for it. */
+/* The child parses bytes of sandboxes and hosts outside of every sandbox's cgroup: code that took
+ * it over, or a body that expands, meets these limits. */
 static int limit_child(struct error *err)
 {
 	static const struct rlimit time = { SERVED_CPU_S, SERVED_CPU_S };

@@ -17,6 +17,7 @@ static bool cut_suffix(struct view *text, const char *suffix)
 	return true;
 }
 
+/* An IPv6 address without brackets has several colons, and no port. */
 static bool has_port(struct view text)
 {
 	const char *colon = memrchr(text.ptr, ':', text.len);
@@ -37,6 +38,8 @@ static int read_rule(struct view text, enum host_rules_kind kind, struct host_ru
 		return error_set(err, ERR_INVALID,
 		                 "a URL is not a host: leave out http:// and paths");
 	ret->is_any_port = cut_suffix(&text, ":*");
+	/* A denied host is denied on every port: with the default of the other lists, 80 and 443,
+	 * its ssh would stay open. */
 	if (kind == HOST_RULES_DENY && !has_port(text))
 		ret->is_any_port = true;
 	if (view_is(text, "*") && kind != HOST_RULES_CALLER) {
@@ -96,6 +99,7 @@ int host_rules_read(struct host_rules *rules, const char *list, char separator,
 
 /* --- matching --- */
 
+/* The byte before the suffix must be a dot: "notexample.org" is not below "example.org". */
 static bool is_below(const char *name, const char *base)
 {
 	size_t len = strlen(name), base_len = strlen(base);
@@ -153,6 +157,8 @@ bool host_rules_cover(const struct host_rules *rules, const struct host_rule *ru
 	return false;
 }
 
+/* Rules with a name do not count: the owner of a name can point it at any address, also at one of
+ * a private network. */
 bool host_rules_name_address(const struct host_rules *rules, const struct net_address *address,
                              uint16_t port)
 {

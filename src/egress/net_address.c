@@ -16,7 +16,8 @@ static int digit_value(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
 }
 
-/* One part of an IPv4 address: decimal, octal with a leading 0, hexadecimal with 0x. */
+/* One part of an IPv4 address: decimal, octal with a leading 0, hexadecimal with 0x. getaddrinfo(3)
+ * understands all of these, so a program could write 127.0.0.1 as 0x7f.1 to pass for a name. */
 static bool cut_part(struct view *rest, uint32_t *ret)
 {
 	int base = 10, digits = 0;

@@ -85,6 +85,8 @@ static int take_password(struct proxy_socks *socks, struct view *bytes,
 	return 1;
 }
 
+/* An address has 4 or 16 bytes, by its type. A name may also be an address as text: then
+ * net_host_parse() makes an address of it, which the rules for addresses apply to. */
 static int read_host(struct proxy_socks *socks, uint8_t type, struct view bytes, struct error *err)
 {
 	struct net_host *host = &socks->host;

@@ -31,7 +31,7 @@ static bool set_serial(X509 *certificate)
 
 	if (RAND_bytes(bytes, sizeof bytes) != 1)
 		return false;
-	bytes[0] &= 0x7f;
+	bytes[0] &= 0x7f; /* a serial number is positive (RFC 5280, 4.1.2.2) */
 	number = BN_bin2bn(bytes, sizeof bytes, NULL);
 	is_set = number != NULL &&
 	         BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != NULL;
@@ -83,6 +83,8 @@ int authority_make(struct authority *ret, struct error *err)
 		made.certificate = new_certificate(made.key, "belljar (secrets of this sandbox)",
 		                                   NULL, CA_DAYS);
 	certificate = made.certificate;
+	/* pathlen:0: a key that this CA has signed, which children of the interceptor hold, cannot
+	 * sign certificates for other hosts. */
 	if (certificate == NULL ||
 	    !add_extension(certificate, certificate, NID_basic_constraints,
 	                   "critical,CA:TRUE,pathlen:0") ||
@@ -128,6 +130,8 @@ int authority_sign(const struct authority *authority, const struct net_host *hos
 	char names[NET_NAME_MAX + 8];
 	int r = 0;
 
+	/* OpenSSL takes a comma in this text for the beginning of another name. net_host_parse()
+	 * lets only letters, digits, '-', '_', '.' and, in addresses, ':' through. */
 	(void)snprintf(names, sizeof names, "%s:%s", host->is_address ? "IP" : "DNS", host->name);
 	if (key != NULL)
 		certificate = new_certificate(key, "belljar", issuer, HOST_DAYS);

@@ -28,7 +28,8 @@ static int prepare_process(const struct dialer_service *service, struct error *e
 	return side_host_context(interceptor->config->roots, &interceptor->to_hosts, err);
 }
 
-/* Without a whole connection to the host, a program gets none. */
+/* The program's CONNECT is answered only when the TLS connection to the host is complete and its
+ * certificate verified: a program never sends a request for a host that was not proved. */
 static int open_host(const struct dialer_service *service, const struct upstream *upstream,
                      const struct net_host *host, const struct dialer_request *request,
                      struct dialer_reply *reply)
@@ -44,7 +45,11 @@ static int open_host(const struct dialer_service *service, const struct upstream
 	if (authority_sign(&interceptor->authority, host, interceptor->to_programs, &reply->err) <
 	    0)
 		return -1;
+	/* The child frees its copy of the CA's key before it reads a byte of the host or of the
+	 * program: code that took the child over could otherwise sign for any host. */
 	authority_done(&interceptor->authority);
+	/* The server has decided the same, but is not trusted: without this check a server that was
+	 * taken over could read TLS connections of programs to every host. */
 	if (!net_secrets_has_tls(interceptor->config->secrets, host, request->port))
 		return error_set(&reply->err, ERR_INVALID, "there is no secret for this host");
 	fd = dialer_connect(ceiling, upstream, host, request, reply);

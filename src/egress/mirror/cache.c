@@ -17,7 +17,7 @@
 enum {
 	ENTRIES_MAX = 50000,
 	LEFT_S = CACHE_WRITE_MAX_S + 60, /* an older temporary file is of a killed process */
-	COUNTED_BYTES = 16 << 20,        /* of one write between two looks at all of them */
+	COUNTED_BYTES = 16 << 20, /* that one write adds between two calls of count_temporary() */
 };
 
 int cache_open(const struct cache *cache, const char *name, int64_t *ret_age_s)
@@ -32,6 +32,8 @@ int cache_open(const struct cache *cache, const char *name, int64_t *ret_age_s)
 		return -1;
 	}
 	*ret_age_s = (int64_t)time(NULL) - (int64_t)st.st_mtime;
+	/* The time of a file is that of its last use, by which enforce_limit() chooses. The time of
+	 * a page is that of its fetch, because pages become stale. */
 	if (name[0] == 'f')
 		(void)futimens(fd, NULL); /* a failure makes the entry look older than it is */
 	return fd;
@@ -78,6 +80,8 @@ void cache_write_start(struct cache_write *write, const struct cache *cache)
 	uint64_t number = 0;
 
 	*write = (struct cache_write){ .cache = cache, .fd = -1 };
+	/* Many downloads at once, all of which are cut off before they end, must not fill the
+	 * disk: files that are being written share a limit of their own. */
 	if (count_temporary(cache) > cache->max_bytes / 2 ||
 	    getrandom(&number, sizeof number, 0) != sizeof number)
 		return;

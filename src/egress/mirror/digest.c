@@ -27,6 +27,8 @@ static void write_hex(const unsigned char *bytes, size_t count, char *ret)
 		(void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
+/* The digits become a part of a file's name in the cache, so every other byte is refused: a slash
+ * from a hostile index would lead out of the directory. */
 struct digest digest_from_fragment(struct view text)
 {
 	struct digest found = { 0 };
@@ -85,6 +87,7 @@ void digest_bytes(struct digest_state *state, struct view bytes)
 		abort(); /* fails only if it is called after the end */
 }
 
+/* A hash is no secret, so the time that strcmp() takes tells nothing. */
 bool digest_is(struct digest_state *state, const struct digest *wanted)
 {
 	unsigned char bytes[EVP_MAX_MD_SIZE];

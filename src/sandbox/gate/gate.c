@@ -65,6 +65,7 @@ struct gate *gate_free(struct gate *gate)
 	return NULL;
 }
 
+/* A link whose request is not complete is decided later, with the policy of that moment. */
 static bool is_allowed(const struct gate_link *link)
 {
 	const struct gate *gate = link->gate;
@@ -76,7 +77,9 @@ static bool is_allowed(const struct gate_link *link)
 	                         &ignored) == 0;
 }
 
-/* Freeing a link calls no callback of another one, so the next pointer stays valid. */
+/* Connections that the new policy refuses are closed: a tunnel that was opened before would carry
+ * bytes for as long as its program likes. Freeing a link calls no callback of another one, so the
+ * next pointer stays valid. */
 void gate_set_policy(struct gate *gate, const struct net_policy *policy)
 {
 	struct list *node, *next;

@@ -60,7 +60,8 @@ int gate_check_bytes(const struct gate *gate, struct error *err)
 	                 max);
 }
 
-/* Bytes of the last second at most: a sandbox that was silent gets no more at once. */
+/* The allowance is that of one second at most: a sandbox that was silent for an hour must not send
+ * the bytes of an hour at once. */
 static void count_allowance(struct gate *gate, size_t bytes)
 {
 	int64_t rate = (int64_t)limits_of(gate)->rate;

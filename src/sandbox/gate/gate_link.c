@@ -122,6 +122,7 @@ static int forward_head(struct gate_link *link, const struct dial_result *result
 	                       &link->answer->mask, &with_secrets, err);
 	if (r == 0)
 		gate_relay_head(link, buf_view(&with_secrets));
+	/* The allocator would pass the values of secrets on in the next buffer. */
 	if (with_secrets.len != 0)
 		explicit_bzero(with_secrets.ptr, with_secrets.len);
 	buf_done(&with_secrets);
@@ -162,12 +163,15 @@ static bool is_password(const struct gate *gate, const char *given)
 
 	if (strlen(given) != len)
 		return false;
-	/* In constant time: a program could otherwise find it byte by byte. */
+	/* The comparison takes the same time for every text of this length: other programs of the
+	 * sandbox reach the port, and could otherwise find the password byte by byte. */
 	for (size_t i = 0; i < len; i++)
 		differs |= (unsigned)(wanted[i] ^ given[i]);
 	return differs == 0;
 }
 
+/* A gate with a password is an installer's, which may use the mirror whatever the policy of its
+ * sandbox is. */
 bool gate_link_is_mirrored(const struct gate_link *link)
 {
 	const struct gate *gate = link->gate;
@@ -197,6 +201,7 @@ void gate_link_start(struct gate_link *link)
 	bool is_mirrored = gate_link_is_mirrored(link);
 	struct error err;
 
+	/* A link that was queued is decided again: the policy may have changed meanwhile. */
 	if ((!is_mirrored && net_policy_decide(&gate->policy, gate->options.ceiling, &link->host,
 	                                       link->port, &err) < 0) ||
 	    gate_check_bytes(gate, &err) < 0)
@@ -370,6 +375,8 @@ static void on_done(void *ctx, const struct wire_done *done)
 	gate_link_free(link);
 }
 
+/* A program in the sandbox listens on the gate's port already. The next port is random: a program
+ * could take one that can be foretold as well, and keep the others from their proxy. */
 static void move_port(struct gate *gate)
 {
 	uint16_t random = 0;

@@ -77,7 +77,7 @@ static void on_outside_end(void *ctx, const struct error *why)
 {
 	struct gate_link *link = ctx;
 
-	(void)why; /* a program sees a reset like an end: it knows how much it expected */
+	(void)why; /* a reset is passed on as an end: the program knows how much it expected */
 	if (link->answer != NULL)
 		send_masked(link, (struct view){ "", 0 });
 	else

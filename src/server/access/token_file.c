@@ -219,6 +219,7 @@ const struct token *token_list_find(const struct token_list *list, struct view s
 	const struct token *found = NULL;
 
 	token_hash(secret, hash);
+	/* The loop goes on behind a match, so its time says nothing about where a token stands. */
 	for (size_t i = 0; i < list->count; i++)
 		if (token_hash_is_equal(hash, list->at[i].hash))
 			found = &list->at[i];
