@@ -404,11 +404,41 @@ static void fit_open_files(struct spec_limits *limits)
 		log_debug("%s", err.msg); /* the spawner reports it to the creator of the sandbox */
 }
 
+/* The spawner comes first: it takes the longest to start, and the first call waits for it. The
+ * other processes close the descriptors that they inherit. */
+static int start_processes(const struct options *options, struct runtime_base *base,
+                           char *const *sources, struct error *err)
+{
+	if ((base->engine == ENGINE_DOCKER ? runtime_start_broker
+	                                   : start_spawner)(options, base, sources, err) < 0 ||
+	    runtime_start_dialer(options, base, err) < 0 || start_mirror(options, base, err) < 0)
+		return -1;
+	if (options->verb == FOR_SERVE)
+		listen_for_guests(base);
+	if (dialer_wait(&base->dialer, err) < 0 || dialer_wait(&base->mirror, err) < 0)
+		return -1;
+	return dialer_wait(&base->interceptor, err);
+}
+
+static void undo_prepare(struct runtime_base *base)
+{
+	base->gpus = cdi_free(base->gpus);
+	dialer_stop(&base->dialer);
+	dialer_stop(&base->mirror);
+	dialer_stop(&base->interceptor);
+	base->network = network_free(base->network);
+	free(base->trusted);
+	stop_spawner(base);
+	instance_remove(base->servers, base->instance);
+	(void)close(base->lock);
+	(void)close(base->servers);
+}
+
 int runtime_prepare(const struct options *options, struct runtime_base *ret, struct error *err)
 {
 	char *sources[RUNTIME_MOUNTS_MAX] = { NULL };
 	struct spec_limits machine;
-	int r;
+	int r = -1;
 
 	*ret = (struct runtime_base){ .servers = -1,
 		                      .lock = -1,
@@ -432,43 +462,16 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 	machine_read(ret->state, &machine);
 	ceilings_find(options, &machine, &ret->ceilings);
 	fit_open_files(&ret->ceilings.initial);
-	r = add_shared_dirs(options, ret, sources, err);
-	if (r == 0)
-		r = runtime_read_gpus(options, ret, err);
-	if (r == 0)
-		r = runtime_find_gpus_max(options, ret, err);
-	/* The spawner comes first: it takes the longest to start, and the first call waits for it.
-	 * The other processes close the descriptors that they inherit. */
-	if (r == 0)
-		r = (ret->engine == ENGINE_DOCKER ? runtime_start_broker
-		                                  : start_spawner)(options, ret, sources, err);
-	if (r == 0)
-		r = runtime_start_dialer(options, ret, err);
-	if (r == 0)
-		r = start_mirror(options, ret, err);
-	if (r == 0 && options->verb == FOR_SERVE)
-		listen_for_guests(ret);
-	if (r == 0)
-		r = dialer_wait(&ret->dialer, err);
-	if (r == 0)
-		r = dialer_wait(&ret->mirror, err);
-	if (r == 0)
-		r = dialer_wait(&ret->interceptor, err);
+	if (add_shared_dirs(options, ret, sources, err) == 0 &&
+	    runtime_read_gpus(options, ret, err) == 0 &&
+	    runtime_find_gpus_max(options, ret, err) == 0)
+		r = start_processes(options, ret, sources, err);
 	for (size_t i = 0; i < ret->target_count; i++)
 		free(sources[i]);
 	ids_taken_done(&ret->taken); /* the spawner has a copy */
-	if (r < 0) {
-		ret->gpus = cdi_free(ret->gpus);
-		dialer_stop(&ret->dialer);
-		dialer_stop(&ret->mirror);
-		dialer_stop(&ret->interceptor);
-		ret->network = network_free(ret->network);
-		free(ret->trusted);
-		stop_spawner(ret);
-		instance_remove(ret->servers, ret->instance);
-		(void)close(ret->lock);
-		(void)close(ret->servers);
-	} else if (options->require != NULL)
+	if (r < 0)
+		undo_prepare(ret);
+	else if (options->require != NULL)
 		ret->require = mem_dup(options->require);
 	return r;
 }
