@@ -145,7 +145,7 @@ static void start_installer(struct project_install *install)
 	}
 }
 
-static bool look_at_dir(struct project_install *install);
+static bool start_next_dir(struct project_install *install);
 
 static void on_read(void *ctx)
 {
@@ -165,7 +165,7 @@ static void on_read(void *ctx)
 		return;
 	}
 	leave_project(install, NULL);
-	if (version != 0 || ++install->dir == install->place.dir_count || !look_at_dir(install))
+	if (version != 0 || ++install->dir == install->place.dir_count || !start_next_dir(install))
 		install->fn(install->ctx, NULL);
 }
 
@@ -192,12 +192,11 @@ static void on_deferred(struct project_install *install)
 	finish_step(install, &err);
 }
 
-/* Whether the workspace is known to have no files. With Docker an image may have some there. */
+/* Whether the workspace is known to have no files. An image may bring some. */
 static bool is_in_empty_workspace(const struct project_install *install)
 {
 	return strcmp(install->project->dir, SPEC_WORKSPACE) == 0 &&
-	       strcmp(install->work->context->engine, "native") == 0 &&
-	       sandbox_is_untouched(install->work->sandbox);
+	       !install->work->context->has_images && sandbox_is_untouched(install->work->sandbox);
 }
 
 /* Whether the files of the project must be read. The first run in a new sandbox does not wait for
@@ -209,8 +208,9 @@ static bool needs_reading(const struct project_install *install)
 	        !is_in_empty_workspace(install));
 }
 
-/* False: there is nothing to wait for in the directories from install->dir on. */
-static bool look_at_dir(struct project_install *install)
+/* Begins with the first directory from install->dir on that needs something: to be read, or an
+ * installer to be waited for. False: none does. */
+static bool start_next_dir(struct project_install *install)
 {
 	struct sandbox *sandbox = install->work->sandbox;
 
@@ -250,7 +250,7 @@ bool project_install_start(struct project_install *install, const struct work *w
 	*install = (struct project_install){
 		.work = work, .options = options, .until_ms = until_ms, .fn = fn, .ctx = ctx
 	};
-	return project_place_find(options, &install->place) && look_at_dir(install);
+	return project_place_find(options, &install->place) && start_next_dir(install);
 }
 
 void project_install_done(struct project_install *install)
