@@ -13,7 +13,7 @@
 
 static int wait_until_confined(int socket, struct error *err)
 {
-	struct reloader_hello hello;
+	struct reloader_hello hello = { 0 };
 
 	if (!message_receive(socket, &hello, sizeof hello))
 		return error_set(err, ERR_SYSTEM, "start the reloader: the process has ended");
@@ -56,7 +56,7 @@ static void stop_watching(struct reloader *reloader)
 static void on_message(void *ctx)
 {
 	struct reloader *reloader = ctx;
-	struct reloader_message body;
+	struct reloader_message body = { 0 };
 	AUTO_FD int fd = -1;
 	int r = message_take(reloader->socket, &body, sizeof body, &fd);
 

@@ -60,15 +60,6 @@ static void message_with_a_descriptor_is_refused(void **state)
 	close_pair(&pair);
 }
 
-static int lowest_free_descriptor(void)
-{
-	int fd = dup(STDERR_FILENO);
-
-	assert_true(fd >= 0);
-	assert_int_equal(close(fd), 0);
-	return fd;
-}
-
 static void message_is_taken_with_its_descriptor(void **state)
 {
 	struct pair pair = connect_pair();
@@ -90,18 +81,22 @@ static void message_is_taken_with_its_descriptor(void **state)
 	close_pair(&pair);
 }
 
+/* The reader of a pipe sees its end only when every copy of the other descriptor is closed. */
 static void message_that_is_not_taken_leaves_no_descriptor(void **state)
 {
 	struct pair pair = connect_pair();
-	int free_fd = lowest_free_descriptor(), fd;
-	char got[8];
+	int ends[2], fd = 0;
+	char got[8] = "";
 
 	(void)state;
-	assert_true(message_send(pair.ends[0], (char[]){ "short" }, 5, STDERR_FILENO));
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_true(message_send(pair.ends[0], (char[]){ "short" }, 5, ends[1]));
 	assert_int_equal(message_take(pair.ends[1], got, sizeof got, &fd), -1);
-	assert_true(message_send(pair.ends[0], (char[]){ "nine byte" }, 10, STDERR_FILENO));
+	assert_true(message_send(pair.ends[0], (char[]){ "nine byte" }, 10, ends[1]));
 	assert_int_equal(message_take(pair.ends[1], got, sizeof got, &fd), -1);
-	assert_int_equal(lowest_free_descriptor(), free_fd);
+	assert_int_equal(close(ends[1]), 0);
+	assert_int_equal(read(ends[0], got, 1), 0);
+	assert_int_equal(close(ends[0]), 0);
 	cleanup_fd(&pair.ends[0]);
 	pair.ends[0] = -1;
 	assert_int_equal(message_take(pair.ends[1], got, sizeof got, &fd), -1);

@@ -1,5 +1,16 @@
 /* internal.h - the state of the spawner, and what its files call of one another.
  *
+ *   spawner.c          the process: its start, its loop and its end
+ *   host_resources.c   opens what sandboxes are started with: cgroups, skeleton, disk, ids
+ *   requests.c         checks the server's requests and carries them out
+ *   spawner_sandbox.c  one sandbox, from clone3(2) to its last process
+ *   child_setup.c      the first process of a sandbox, from clone3(2) to the agent
+ *   sandbox_dirs.c     the directories of sandboxes
+ *   spare.c            the sandbox that is started ahead of its request
+ *   limit_watch.c lock_watch.c   limits that the kernel does not enforce here
+ *   reap.c             children that have started or exited: sandboxes and janitors
+ *   spawner_report.c   the layers that sandboxes have on this machine
+ *
  * struct spawner owns everything. The struct has fixed tables of sandboxes and janitors, so the
  * spawner allocates nothing per request but the queue of replies, which is bounded. */
 #pragma once
