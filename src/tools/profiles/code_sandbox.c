@@ -12,7 +12,10 @@
 #include "tools/catalogue.h"
 #include "tools/support/end_work.h"
 
-enum { SHOWN = 80 };
+enum {
+	SHOWN = 80,
+	NAMED_MAX = 16, /* directories of workspaces that are looked up for one call */
+};
 
 #define CONTAINER_NAME "code-sandbox"
 #define WORKSPACES     "/app/workspaces/"
@@ -55,14 +58,16 @@ static int find_workspace(const struct mcp_call *call, const char *container, co
 	return 0;
 }
 
-/* Sets *ret to the first workspace of the container whose directory the text names. */
+/* Sets *ret to the first workspace of the container whose directory the text names. The lookups of
+ * a call are counted: each is a query of the database, and a text may have megabytes. */
 static bool find_named(const struct mcp_call *call, const char *container, const char *text,
-                       struct sandbox **ret)
+                       size_t *count, struct sandbox **ret)
 {
 	char id[SANDBOX_NAME_MAX + 1];
 	struct error ignored;
 
-	while (text != NULL && (text = strstr(text, WORKSPACES)) != NULL) {
+	while (text != NULL && *count < NAMED_MAX && (text = strstr(text, WORKSPACES)) != NULL) {
+		++*count;
 		text += strlen(WORKSPACES);
 		(void)snprintf(id, sizeof id, "%.*s", (int)strspn(text, ID_CHARS), text);
 		if (find_workspace(call, container, id, ret, &ignored) == 0)
@@ -78,12 +83,13 @@ static void find_by_path(const struct mcp_call *call, const struct code_sandbox_
 {
 	const char *const paths[] = { a->dest_dir, a->file_name, a->dest_path,
 		                      a->container_src_path };
+	size_t count = 0;
 
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-		if (find_named(call, a->container_id, paths[i], ret))
+		if (find_named(call, a->container_id, paths[i], &count, ret))
 			return;
 	for (size_t i = 0; i < a->commands.count; i++)
-		if (find_named(call, a->container_id, a->commands.items[i], ret))
+		if (find_named(call, a->container_id, a->commands.items[i], &count, ret))
 			return;
 }
 
