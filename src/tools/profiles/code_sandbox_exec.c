@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "base/num.h"
+#include "base/text/utf8.h"
 #include "kernels/kernels.h"
 #include "tools/catalogue.h"
 #include "tools/packages/package_module.h"
@@ -20,7 +22,9 @@ enum {
 	LOG_MAX = 64 * 1024,
 	LOGS_MAX = 100,
 	NEEDS_MS = 30000,
-	REFUSED_MAX = 20, /* lines of requirements.txt that are not installed */
+	OTHERS_MAX = 64 * 1024, /* bytes of an answer beside its results */
+	OUTPUT_LEAST = 200,     /* bytes of an output that are always sent */
+	REFUSED_MAX = 20,       /* lines of requirements.txt that are not installed */
 	REFUSED_LINE_MAX = 400,
 };
 
@@ -139,12 +143,59 @@ static void add_timeout(struct profile_work *w, struct buf *errors)
 	        code_sandbox_text(w->file.work.call, TEXT_TIMED_OUT, seconds, NULL, text));
 }
 
+/* Adds the beginning and the end of a text that has more than `max` bytes. */
+static void add_output(json_t *result, const char *key, struct view text, size_t max)
+{
+	AUTO_BUF struct buf cut;
+	struct error full;
+	size_t head, tail;
+
+	if (text.len <= max) {
+		json_set(result, key, json_str_view(text));
+		return;
+	}
+	head = utf8_prefix(text.ptr, text.len, max / 2);
+	tail = text.len - max / 2;
+	while (tail < text.len && ((unsigned char)text.ptr[tail] & 0xc0) == 0x80)
+		tail++; /* to the beginning of a character */
+	buf_init(&cut, max + CODE_SANDBOX_TEXT_SIZE);
+	(void)!buf_add(&cut, (struct view){ text.ptr, head }, &full);
+	(void)!buf_printf(&cut, &full, "\n[belljar: %zu bytes left out]\n", tail - head);
+	(void)!buf_add(&cut, (struct view){ text.ptr + tail, text.len - tail }, &full);
+	json_set(result, key, json_str_view(buf_view(&cut)));
+}
+
+/* The result of a command, with outputs that are shortened until the answer has room for it: an
+ * equal part of the room for each command that is left, or a quarter if that is more. */
+static json_t *make_result(struct profile_work *w, const char *command, int exit_code,
+                           struct view out, struct view errors)
+{
+	const struct code_sandbox_args *a = w->args;
+	const size_t share = num_max(w->room / (a->commands.count - w->index), w->room / 4);
+	size_t max = num_max(out.len, errors.len), len;
+
+	for (;; max /= 2) {
+		json_t *result = json_obj();
+
+		json_set(result, "command", json_str(command));
+		json_set(result, "exit_code", json_int(exit_code));
+		add_output(result, "stdout", out, max);
+		add_output(result, "stderr", errors, max);
+		json_set(result, "success", json_boolean(exit_code == 0));
+		len = profile_answer_len(result);
+		if (len <= share || max <= OUTPUT_LEAST) {
+			w->room -= len < w->room ? len : w->room;
+			return result;
+		}
+		json_decref(result);
+	}
+}
+
 static void on_executed(struct profile_work *w, const struct profile_run *run)
 {
 	const struct code_sandbox_args *a = w->args;
-	const char *command = a->commands.items[w->index++];
+	const char *command = a->commands.items[w->index];
 	const int exit_code = run->timed_out ? EXIT_TIMEOUT : run->exit_code;
-	json_t *result = json_obj();
 	AUTO_BUF struct buf errors;
 	struct error full;
 
@@ -153,12 +204,8 @@ static void on_executed(struct profile_work *w, const struct profile_run *run)
 	(void)!buf_add(&errors, run->errors, &full);
 	if (run->timed_out)
 		add_timeout(w, &errors);
-	json_set(result, "command", json_str(command));
-	json_set(result, "exit_code", json_int(exit_code));
-	json_set(result, "stdout", json_str_view(run->out));
-	json_set(result, "stderr", json_str_view(buf_view(&errors)));
-	json_set(result, "success", json_boolean(exit_code == 0));
-	json_push(w->answer, result);
+	json_push(w->answer, make_result(w, command, exit_code, run->out, buf_view(&errors)));
+	w->index++;
 	if (exit_code != 0)
 		answer_commands(w);
 	else
@@ -301,8 +348,11 @@ static void on_directory(struct file_work *file, const struct files_reply *reply
 {
 	struct profile_work *w = container_of(file, struct profile_work, file);
 
+	const size_t max = w->file.work.context->max_message;
+
 	(void)reply;
 	w->answer = json_list();
+	w->room = max > 2 * OTHERS_MAX ? max - OTHERS_MAX : max / 2;
 	run_next(w);
 }
 

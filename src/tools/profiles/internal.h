@@ -63,6 +63,7 @@ struct profile_work {
 	json_t *answer; /* results so far, of a handler with several steps; or NULL */
 	json_t *extra;  /* one more member of the answer; or NULL */
 	size_t index;   /* of the next step */
+	size_t room;    /* bytes that `answer` may still grow by */
 };
 
 /* The sandbox is woken, then begin() is called. */
@@ -74,6 +75,8 @@ void profile_run(struct profile_work *w, const struct process_options *options,
                  profile_ran_fn *ran);
 /* Answers with the object, as text and as structured content. */
 void profile_answer(struct profile_work *w, json_t *object);
+/* Bytes that the object takes in the text of an answer. */
+size_t profile_answer_len(json_t *object);
 void profile_answer_text(struct profile_work *w, struct view text);
 /* The same for a call without work. */
 void profile_respond_text(struct mcp_call *call, const char *fmt, ...) PRINTF_LIKE(2, 3);

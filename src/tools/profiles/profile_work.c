@@ -51,6 +51,14 @@ static size_t encoded_len(struct view text)
 	return len;
 }
 
+size_t profile_answer_len(json_t *object)
+{
+	size_t len;
+	AUTO_FREE char *text = json_write(object, &len);
+
+	return encoded_len((struct view){ text, len });
+}
+
 /* The protocol's own answer to a message that is too long would be an error without the profile's
  * shape. */
 static void answer_text(struct profile_work *w, struct view text, json_t *object, size_t object_len)
@@ -77,7 +85,8 @@ void profile_answer(struct profile_work *w, json_t *object)
 {
 	size_t len;
 	AUTO_FREE char *text = json_write(object, &len);
-	const bool is_long = len > STRUCTURED_MAX;
+	const size_t both = encoded_len((struct view){ text, len }) + len + ENVELOPE_MAX;
+	const bool is_long = len > STRUCTURED_MAX || both > w->file.work.context->max_message;
 
 	if (is_long)
 		json_decref(object);

@@ -210,6 +210,27 @@ test('errors have the shape of the profile', async () => {
   refused(await tools.sandbox_exec({ commands: [] }), /'container_id' is missing/);
 });
 
+test('long outputs of many commands are shortened, not refused', async (t) => {
+  for (const maxLine of ['100000', '10M']) {
+    const session = await connectV1(t, {
+      program: BELLJAR,
+      env: { BELLJAR_STATE_DIR: stateDir(t), BELLJAR_PROFILE: 'code-sandbox', BELLJAR_MAX_LINE: maxLine },
+    });
+    const use = jsonOf(toolsOf(async () => session));
+    const { container_id, workspace_id } = await use.sandbox_initialize();
+    // A zero byte has seven in the text of the answer.
+    const long = "head -c 500000 /dev/zero; head -c 500000 /dev/zero | tr '\\0' 'é' >&2";
+    const commands = ['echo first', ...Array(8).fill(long), 'echo last'];
+    const { success, results } = await use.sandbox_exec({ container_id, workspace_id, commands });
+    assert.equal(success, true);
+    assert.deepEqual(results.map(({ command, exit_code }) => [command, exit_code]), commands.map((command) => [command, 0]));
+    assert.equal(results[0].stdout, 'first\n');
+    for (const { stdout } of results.slice(1, -1)) assert.match(stdout, /^\0+\n\[belljar: \d+ bytes left out\]\n\0+$/);
+    assert.equal(results.at(-1).stdout, 'last\n');
+    await session.close();
+  }
+});
+
 test('a command that never ends, and output that never ends', async (t) => {
   const session = await connectV1(t, {
     program: BELLJAR,
