@@ -60,10 +60,15 @@ def make_environment():
         # The image's Python is itself that of an environment, whose packages its base does not have.
         lines = [f'import site; site.addsitedir({each!r})\n' for each in site.getsitepackages() if os.path.isdir(each)]
         files[os.path.relpath(packages, base) + '/image.pth'] = ''.join(lines)
-    earlier = os.path.join(os.path.dirname(base), os.path.relpath(packages, base))
-    if os.path.isdir(earlier):
-        # Sandboxes of earlier versions have their packages there.
-        files[os.path.relpath(packages, base) + '/earlier.pth'] = earlier + '\n'
+    # The user's directory without $PYTHONUSERBASE, for programs that get no environment (env -i, subprocess with env=).
+    # Sandboxes of earlier versions have their packages there.
+    inner = os.path.relpath(packages, base)
+    without = os.path.expanduser('~/.local/') + inner
+    if os.path.isdir(without) and os.listdir(without) != ['venv.pth']:
+        files[inner + '/earlier.pth'] = without + '\n'
+    if base == os.path.expanduser('~/.local/venv'):
+        os.makedirs(without, exist_ok=True)
+        files[f'../{inner}/venv.pth'] = packages + '\n'
     # With lib64, packages with compiled parts are also where the user's scheme has them.
     links = {'lib64': 'lib', 'bin/python3': image, 'bin/python': image}
     os.makedirs(base + '/bin', exist_ok=True)

@@ -193,7 +193,7 @@ def add_user_site():
     path = getattr(site, 'USER_SITE', None)
     is_wanted = path and (site.ENABLE_USER_SITE or sys.prefix != sys.base_prefix)
     for place in (path, path.replace('/.local/venv/', '/.local/', 1)) if is_wanted else ():
-        if place in sys.path or not os.path.isdir(place):
+        if place in sys.path or not os.path.isdir(place) or os.listdir(place) == ['venv.pth']:
             continue
         count = len(sys.path)
         site.addsitedir(place)

@@ -683,7 +683,9 @@ print(made)
 @test("FS-41", "every writable directory has a size limit")
 def fill_disk(box):
     found = box.python("""
-import os, errno
+import os, errno, resource
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))  # the soft one is below the disk limit
 def fill(path, maximum):
     n = 0
     try:

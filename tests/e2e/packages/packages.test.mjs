@@ -43,6 +43,7 @@ test('a package is installed in a sandbox without a network, and running session
   assert.equal((await python('import alpha; print(alpha.VALUE)', { session: 's' })).stdout, '1\n');
   assert.equal((await python('import alpha; print(alpha.VALUE)')).stdout, '1\n');
   assert.equal(structuredOf(await tools.run_command({ command: 'python3 -c "import alpha; print(alpha.VALUE)"; env | grep -ic proxy' })).stdout, '1\n0\n');
+  assert.equal(structuredOf(await tools.run_command({ command: 'env -i "$(readlink -f "$(command -v python3)")" -c "import alpha; print(alpha.VALUE)"' })).stdout, '1\n');
   assert.equal(structuredOf(await tools.sandbox_info()).network, 'none');
 });
 
