@@ -235,6 +235,8 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 	const struct run_end *end = &state->end;
 	bool is_silent = a->text.len == 0 && json_array_size(a->content) == 0;
 	bool is_cell = a->r->session != NULL;
+	/* Earlier answers of process_output had the output that this one does not repeat. */
+	bool has_printed = a->r->process != NULL && a->r->out_bytes + a->r->error_bytes != 0;
 	uint64_t ms = a->r->timeout_ms != 0 ? a->r->timeout_ms : state->elapsed_ms;
 	char name[24];
 
@@ -245,10 +247,11 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 		               : state->state_is_lost
 		                       ? "the cell ignored the interrupt and was killed"
 		                       : "the cell was interrupted",
-		               !is_silent ? "its output is above"
-		               : is_cell  ? "no output arrived"
-		                          : "no output arrived (a program that buffers it needs "
-		                            "stdbuf -oL, or to flush)");
+		               !is_silent    ? "its output is above"
+		               : has_printed ? "no new output arrived"
+		               : is_cell     ? "no output arrived"
+		                             : "no output arrived (a program that buffers it needs "
+		                               "stdbuf -oL, or to flush)");
 	else if (end->signal != 0)
 		(void)snprintf(out, size, "killed by %s", signal_name(end->signal, name));
 	else if (state->end.compile_failed)
@@ -257,7 +260,8 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 	else if (end->code != 0 && (!is_cell || state->error_name == NULL))
 		(void)snprintf(out, size, "exit code %d", end->code);
 	else if (is_silent)
-		(void)snprintf(out, size, is_cell ? "no output" : "no output; exit code 0");
+		(void)snprintf(out, size, "no %soutput%s", has_printed ? "new " : "",
+		               is_cell ? "" : "; exit code 0");
 }
 
 static void add_exit(struct answer *a)
