@@ -1,7 +1,6 @@
 #include "tools/run/answer/run_result.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -195,17 +194,6 @@ static void add_display(struct answer *a, size_t i)
 
 /* --- status lines ----------------------------------------------------------------------------- */
 
-static const char *signal_name(int number, char out[24])
-{
-	const char *name = sigabbrev_np(number);
-
-	if (name != NULL)
-		(void)snprintf(out, 24, "SIG%s", name);
-	else
-		(void)snprintf(out, 24, "signal %d", number);
-	return out;
-}
-
 static void add_left_out(struct answer *a, const struct process_stream *stream, const char *name,
                          uint64_t total, uint64_t missing)
 {
@@ -253,7 +241,7 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 		                             : "no output arrived (a program that buffers it needs "
 		                               "stdbuf -oL, or to flush)");
 	else if (end->signal != 0)
-		(void)snprintf(out, size, "killed by %s", signal_name(end->signal, name));
+		(void)snprintf(out, size, "killed by %s", run_text_signal(end->signal, name));
 	else if (state->end.compile_failed)
 		(void)snprintf(out, size, "the code does not compile: exit code %d of the compiler",
 		               end->code);
@@ -276,7 +264,7 @@ static void add_exit(struct answer *a)
 	if (end->note[0] != '\0')
 		add_note(a, end->note);
 	if (end->signal != 0)
-		json_set(a->structured, "signal", json_str(signal_name(end->signal, name)));
+		json_set(a->structured, "signal", json_str(run_text_signal(end->signal, name)));
 	else
 		json_set(a->structured, "exit_code", json_int(end->code));
 	if (a->r->state->end.compile_failed)
