@@ -30,14 +30,27 @@
 #define NEEDS_CC .needs = "has cc || has gcc || has clang"
 /* The file is part of every sandbox: see skeleton_make.c. */
 #define LINE_BUFFER "-include", "/etc/belljar-stdio.h"
+/* Java itself runs the first class of a source file. If another one is public, or is named Main,
+ * the file is compiled, and that class is run. */
+#define JAVA_MAIN                                                                                  \
+	"dir=${file%/*} kind='((final|abstract|sealed|public) +)*(class|interface|enum|record)'\n" \
+	"first=$(sed -nE \"s/^$kind +([[:alnum:]_$]+).*/\\\\4/p\" \"$file\" | head -n 1)\n"        \
+	"main=$(sed -nE \"s/^public +$kind +([[:alnum:]_$]+).*/\\\\4/p\" \"$file\" | head -n 1)\n" \
+	"[ \"$main\" ] || ! grep -Eq \"^$kind +Main([^[:alnum:]_$]|$)\" \"$file\" || main=Main\n"  \
+	"if [ \"${main:-$first}\" = \"$first\" ] || grep -q '^package ' \"$file\"; then\n"         \
+	"  set -- \"$file\" \"$@\"\n"                                                              \
+	"else\n"                                                                                   \
+	"  [ \"$file\" = \"$dir/$main.java\" ] || cp \"$file\" \"$dir/$main.java\"\n"              \
+	"  javac \"-J$ram\" -d \"$dir\" \"$dir/$main.java\" || exit\n"                             \
+	"  set -- -cp \"$dir:${CLASSPATH:-.}\" \"$main\" \"$@\"\n"                                 \
+	"fi\n"
 /* `java FILE` compiles too, and unlike javac allows any name of the class. Code without main() is
  * run by java_snippets.java, which is $0, with options that halve the time of its start. Java
  * cannot see the limit of a cgroup from inside, and would size its heap by the machine's memory. */
 #define JAVA_SCRIPT                                                                                \
 	"run=$1 file=$2 ram=$3 driver=${2%/*}/Snippets.java; shift 3\n"                            \
 	"if grep -Eq '(^|[^[:alnum:]_])main[[:space:]]*\\(' \"$file\"; then\n"                     \
-	"  set -- \"$file\" \"$@\"\n"                                                              \
-	"else\n"                                                                                   \
+	"  " JAVA_MAIN "else\n"                                                                    \
 	"  printf %s \"$0\" >\"$driver\"\n"                                                        \
 	"  set -- -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \"$driver\" \"$file\" \"$@\"\n"         \
 	"fi\n"                                                                                     \

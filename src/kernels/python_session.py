@@ -13,6 +13,7 @@ ERROR_BYTES = 64 * 1024
 IS_COROUTINE = 0x80  # inspect.CO_COROUTINE
 AWAIT = getattr(ast, 'PyCF_ALLOW_TOP_LEVEL_AWAIT', 0)
 OUTPUTS_MAX = 1000  # values that Out keeps
+BARE = 'cat', 'cd', 'cp', 'ls', 'mkdir', 'mv', 'pwd', 'rm', 'rmdir'  # need no %, alone in a cell
 INPUT_MAX = 64 * 1024  # characters of a cell that In keeps
 
 
@@ -176,6 +177,7 @@ class Session:
             sys.argv[1:] = run.args
         text = run.code.decode('utf-8-sig')
         self.remember_input(text, run.name)
+        self.namespace.pop('__warningregistry__', None)  # each cell shows its warnings
         lines = [line + '\n' for line in text.splitlines()]
         linecache.cache[run.name] = len(text), None, lines, run.name
         if 'asyncio' in sys.modules:
@@ -225,6 +227,10 @@ class Session:
 
     def parse(self, text):
         """The syntax tree of a cell, and its text as Python."""
+        words = text.split(None, 1)
+        if words and words[0] in BARE and words[0] not in self.namespace and (
+                '\n' not in text.strip() and words[-1][0] not in '=:([,'):
+            text = '%' + text.lstrip()
         make = lambda: compile(text, self.name, 'exec', AWAIT | self.future | ast.PyCF_ONLY_AST,
                                True)
         try:

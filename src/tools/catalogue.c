@@ -32,5 +32,6 @@ const char catalogue_instructions[] =
         "variables too. Sandboxes have no network unless the operator allows one; "
         "install_packages, where it is listed, needs none. A call that takes long answers with a "
         "process, which process_output reads later. Figures come back as pictures. copy_in and "
-        "copy_out move files between this machine and a sandbox. sandbox_info shows the limits and "
-        "languages; each tool's manual is the resource belljar://tools/{name}.";
+        "copy_out, where they are listed, move files between this machine and a sandbox. "
+        "sandbox_info shows the limits and languages; each tool's manual is the resource "
+        "belljar://tools/{name}.";

@@ -7,6 +7,7 @@
 #include "base/text/base64.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
+#include "base/view.h"
 #include "kernels/languages.h"
 #include "sandbox/interpreter/interpreter_pool.h"
 #include "sandbox/process/process.h"
@@ -173,6 +174,21 @@ static int set_files(const struct param_records *records, struct process_work_op
 	return 0;
 }
 
+/* Removes the lines with three backquotes between which Markdown has code: models sometimes pass
+ * them along. No program begins and ends like that. */
+static struct view remove_fence(struct view code)
+{
+	struct view rest = view_trim(code), line;
+
+	if (!view_starts(rest, "```") || !view_ends(rest, "\n```") || !view_next_line(&rest, &line))
+		return code;
+	for (size_t i = 3; i < line.len; i++)
+		if (strchr("`\"'$;()", line.ptr[i]) != NULL)
+			return code;
+	rest.len -= 3;
+	return rest;
+}
+
 static int run_code(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct tools_context *context = mcp_call_app(call);
@@ -181,7 +197,7 @@ static int run_code(struct mcp_call *call, const void *args, struct error *err)
 	uint32_t default_ms = a->background ? 0 : context->timeout_s * 1000;
 	struct process_work_options options = {
 		.process = { .language = language,
-		             .code = a->code,
+		             .code = remove_fence(a->code),
 		             .session = a->session,
 		             .args = a->args.count != 0 ? a->args.items : NULL },
 		.sandbox = a->sandbox,

@@ -418,7 +418,20 @@ class Shell:
                                       file=sys.stdout)
 
     def line_history(self, line):
-        print('\n'.join(self._kernel.inputs))
+        """%history [-n] [-l COUNT] [-g TEXT] [-f FILE]: the cells so far."""
+        words = shlex.split(line)
+        take = lambda flag: words[words.index(flag) + 1] if flag in words[:-1] else None
+        cells = list(enumerate(self._kernel.inputs))[1:]
+        if take('-g'):
+            cells = [each for each in cells if take('-g').strip('*') in each[1]]
+        if take('-l'):
+            cells = cells[-int(take('-l')):]
+        text = '\n'.join('%4d: %s' % each if '-n' in words else each[1] for each in cells)
+        path = take('-f')
+        if not path:
+            return print(text)
+        with open(os.path.expanduser(path), 'w', encoding='utf-8') as file:
+            file.write(text + '\n')
 
     line_hist = line_history
 

@@ -4,6 +4,7 @@
 #
 #     !command        names = !command       %magic arguments       names = %magic arguments
 #     name?  ?name  name??                   %%magic arguments, and the rest of the cell
+#     pip install ..., if that is the only line
 #
 # Lines inside of strings and brackets, and lines behind a backslash, are left alone. The number of
 # lines stays the same, so that tracebacks name the lines of the cell.
@@ -15,6 +16,7 @@ ASSIGNMENT = re.compile(r'(\s*)([A-Za-z_][\w.,\s\[\]\'"*()]*?)\s*=\s*([!%])(?![=
 HELP = re.compile(r'(\s*)(\?{0,2})\s*(%{0,2}[A-Za-z_][\w.*]*(?:\[[^\]]*\])?)\s*(\?{0,2})\s*')
 MAGIC = re.compile(r'(\s*)%([A-Za-z_]\w*)\s*(.*)', re.S)
 COMMAND = re.compile(r'(\s*)(!!?)(.*)', re.S)
+INSTALLER = re.compile(r'\s*(pip|conda|uv)[ \t]+([a-z][^\n]*)\s*')
 QUOTES = re.compile(r'\'\'\'|"""|\'|"')
 
 
@@ -25,6 +27,9 @@ def translate(text):
     first = next((i for i, line in enumerate(lines) if line.strip()), None)
     if first is not None and lines[first].startswith('%%'):
         return translate_cell_magic(lines, first) or text
+    match = INSTALLER.fullmatch(text)
+    if match:
+        return magic_call('', *match.groups())
     return ''.join(translate_lines(lines))
 
 

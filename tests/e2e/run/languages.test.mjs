@@ -215,6 +215,22 @@ test('Java takes snippets', async (t) => {
   }
 });
 
+test('Java runs the public class, or Main, wherever it is in the file', async (t) => {
+  const run = async (code) => run_code({ language: 'java', code, args: ['x'], timeout_s: 120 });
+  const main = '{ public static void main(String[] a) { System.out.println(Other.N + a[0]); } }';
+  const first = await run(`class Other { static int N = 3; }\npublic class App ${main}`);
+  if (first.isError) return t.skip('no Java');
+  assert.equal(textOf(first), '3x\n');
+  assert.equal(textOf(await run(`class Other { static int N = 4; }\nclass Main ${main}`)), '4x\n');
+});
+
+test('the fence of Markdown around code is removed', async () => {
+  const fenced = structuredOf(await run_code({ code: '```python\nprint("in")\n1 / 0\n```\n' }));
+  hasMembers(fenced, { stdout: 'in\n', stderr: /line 2, in <module>\n/ }, 'python');
+  assert.equal(textOf(await run_code({ language: 'bash', session: 'fence', code: '```\necho in\n```' })), 'in\n');
+  assert.equal(textOf(await run_code({ code: 'print("""\n```""")' })), '\n```\n');
+});
+
 test('a compiler that cannot compile is not offered', async () => {
   const { id: sandbox } = structuredOf(await tools.create_sandbox({}));
   for (const name of ['cc', 'gcc', 'clang', 'tcc'])

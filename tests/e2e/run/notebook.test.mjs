@@ -65,6 +65,30 @@ test('commands, magics and indented code run', async () => {
   assert.equal(textOf(await run_code({ code: '!echo fresh' })), 'fresh\n');
 });
 
+test('a command that is a whole cell needs no sign, unless it is a name', async () => {
+  assert.equal(textOf(await cell('cd /tmp', 'bare')), '/tmp\n');
+  assert.equal(textOf(await cell('pwd', 'bare')), "'/tmp'");
+  assert.match(textOf(await cell('ls -d /tmp', 'bare')), /^\/tmp\n/);
+  assert.equal(textOf(await cell('ls = [1]\nls', 'bare')), '[1]');
+  assert.equal(textOf(await cell('ls', 'bare')), '[1]');
+  for (const run of [(code) => run_code({ code }), (code) => cell(code, 'bare')])
+    assert.match((await run('pip frobnicate')).content.map(({ text }) => text).join(''), /unknown command "frobnicate"|No module named pip/);
+});
+
+test('%history writes a file, and finds cells', async () => {
+  await cell('first = 1', 'history');
+  await cell('second = "þ"', 'history');
+  assert.equal(textOf(await cell('%history -g first -n', 'history')), '   1: first = 1\n   3: %history -g first -n\n');
+  await cell('%hist -l 3 -f /tmp/cells', 'history');
+  assert.equal(textOf(await cell('print(open("/tmp/cells").read(), end="")', 'history')),
+    'second = "þ"\n%history -g first -n\n%hist -l 3 -f /tmp/cells\n');
+});
+
+test('each cell shows its warnings', async () => {
+  for (let i = 0; i < 2; i++)
+    assert.match(structuredOf(await cell('import warnings; warnings.warn("careful")', 'warnings')).stderr, /UserWarning: careful/);
+});
+
 test('output comes in the order in which it was printed', async () => {
   const code = "import subprocess\nprint('a'); subprocess.run('echo b', shell=True); print('c')";
   assert.equal(textOf(await run_code({ code })), 'a\nb\nc\n');

@@ -136,6 +136,14 @@ test('without a network clients fail at once, and the answer says why', async ()
     assert.match(textOf(await run_command({ command: `echo '${message}' 2>&1 | tail -3` })), NO_NETWORK);
 });
 
+test('code that reads more than its input is told how to pass it', async () => {
+  for (const more of [{}, { session: 'reads' }]) {
+    const { note } = structuredOf(await run_code({ code: 'input("name? ")', ...more }));
+    assert.equal(note, 'the code reads more than its standard input has: pass what it is to read as `stdin`');
+    assert.equal(structuredOf(await run_code({ code: 'print(input())', stdin: 'x\n', ...more })).note, undefined);
+  }
+});
+
 test('a file that grows beyond its limit is told so, also by a program that ignores the signal', async () => {
   const code = "import os\nf = open('/tmp/large', 'wb')\nos.ftruncate(f.fileno(), 1 << 50)";
   assert.match(structuredOf(await run_code({ language: 'python', code })).note, /^file-size: one file may have at most \d+ MiB: write several files$/);

@@ -40,6 +40,7 @@ test('without since, each answer goes on where the last ended', async () => {
   } while (answer.running || answer.more);
   assert.ok('a\nb\nc\n'.endsWith(text), text); // the first answer had what came first
   assert.ok(text.endsWith('b\nc\n'), text);
+  assert.equal(textOf(await process_output({ process })), '[belljar: no new output; exit code 0]');
 });
 
 test('a background process that fails at once is reported at once', async () => {

@@ -19,6 +19,7 @@ enum hint_kind {
 	HINT_PACKAGES,
 	HINT_PTRACE,
 	HINT_SESSION,
+	HINT_STDIN,
 	HINT_MEMORY,
 	HINT_PIDS,
 	HINT_FILE_SIZE,
@@ -67,6 +68,10 @@ static const struct hint {
 	                                "LeakSanitizer has encountered a fatal error" } },
 	[HINT_SESSION] = { .text = "runs that are given the same `session` keep their variables",
 	                   .messages = { "note: an earlier run set '" } },
+	[HINT_STDIN] = { .text = "the code reads more than its standard input has: pass what it is "
+	                         "to read as `stdin`",
+	                 .messages = { "EOF when reading a line",
+	                               "NoSuchElementException: No line found" } },
 	/* A refused allocation or process is not counted on machines without cgroups, and a file
 	 * that is too large is counted on none. */
 	[HINT_MEMORY] = { .limit = "memory:",

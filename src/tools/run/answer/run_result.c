@@ -1,7 +1,6 @@
 #include "tools/run/answer/run_result.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -195,17 +194,6 @@ static void add_display(struct answer *a, size_t i)
 
 /* --- status lines ----------------------------------------------------------------------------- */
 
-static const char *signal_name(int number, char out[24])
-{
-	const char *name = sigabbrev_np(number);
-
-	if (name != NULL)
-		(void)snprintf(out, 24, "SIG%s", name);
-	else
-		(void)snprintf(out, 24, "signal %d", number);
-	return out;
-}
-
 static void add_left_out(struct answer *a, const struct process_stream *stream, const char *name,
                          uint64_t total, uint64_t missing)
 {
@@ -235,6 +223,8 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 	const struct run_end *end = &state->end;
 	bool is_silent = a->text.len == 0 && json_array_size(a->content) == 0;
 	bool is_cell = a->r->session != NULL;
+	/* Earlier answers of process_output had the output that this one does not repeat. */
+	bool has_printed = a->r->process != NULL && a->r->out_bytes + a->r->error_bytes != 0;
 	uint64_t ms = a->r->timeout_ms != 0 ? a->r->timeout_ms : state->elapsed_ms;
 	char name[24];
 
@@ -245,19 +235,21 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 		               : state->state_is_lost
 		                       ? "the cell ignored the interrupt and was killed"
 		                       : "the cell was interrupted",
-		               !is_silent ? "its output is above"
-		               : is_cell  ? "no output arrived"
-		                          : "no output arrived (a program that buffers it needs "
-		                            "stdbuf -oL, or to flush)");
+		               !is_silent    ? "its output is above"
+		               : has_printed ? "no new output arrived"
+		               : is_cell     ? "no output arrived"
+		                             : "no output arrived (a program that buffers it needs "
+		                               "stdbuf -oL, or to flush)");
 	else if (end->signal != 0)
-		(void)snprintf(out, size, "killed by %s", signal_name(end->signal, name));
+		(void)snprintf(out, size, "killed by %s", run_text_signal(end->signal, name));
 	else if (state->end.compile_failed)
 		(void)snprintf(out, size, "the code does not compile: exit code %d of the compiler",
 		               end->code);
 	else if (end->code != 0 && (!is_cell || state->error_name == NULL))
 		(void)snprintf(out, size, "exit code %d", end->code);
 	else if (is_silent)
-		(void)snprintf(out, size, is_cell ? "no output" : "no output; exit code 0");
+		(void)snprintf(out, size, "no %soutput%s", has_printed ? "new " : "",
+		               is_cell ? "" : "; exit code 0");
 }
 
 static void add_exit(struct answer *a)
@@ -272,7 +264,7 @@ static void add_exit(struct answer *a)
 	if (end->note[0] != '\0')
 		add_note(a, end->note);
 	if (end->signal != 0)
-		json_set(a->structured, "signal", json_str(signal_name(end->signal, name)));
+		json_set(a->structured, "signal", json_str(run_text_signal(end->signal, name)));
 	else
 		json_set(a->structured, "exit_code", json_int(end->code));
 	if (a->r->state->end.compile_failed)

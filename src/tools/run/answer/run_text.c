@@ -277,3 +277,14 @@ const char *run_text_count(uint64_t number, char out[32])
 	out[n] = '\0';
 	return out;
 }
+
+const char *run_text_signal(int number, char out[24])
+{
+	const char *name = sigabbrev_np(number);
+
+	if (name != NULL)
+		(void)snprintf(out, 24, "SIG%s", name);
+	else
+		(void)snprintf(out, 24, "signal %d", number);
+	return out;
+}

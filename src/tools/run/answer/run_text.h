@@ -38,3 +38,5 @@ size_t run_text_unfinished(struct view bytes);
 
 /* Formats a number as "12,345,678". Returns out. */
 const char *run_text_count(uint64_t number, char out[32]);
+/* Writes "SIGTERM", or "signal 70" for one without a name. Returns out. */
+const char *run_text_signal(int number, char out[24]);
