@@ -216,6 +216,16 @@ static void add_left_out(struct answer *a, const struct process_stream *stream, 
 		           name, some, stream->file);
 }
 
+/* What an answer without output says of it. Earlier answers of process_output may have had some. */
+static const char *describe_silence(const struct answer *a, bool is_cell)
+{
+	if (a->r->process != NULL && a->r->out_bytes + a->r->error_bytes != 0)
+		return "no new output arrived";
+	return is_cell ? "no output arrived"
+	               : "no output arrived (a program that buffers it needs stdbuf -oL, or to "
+	                 "flush)";
+}
+
 /* Describes the end for the status line; "" if there is nothing to say. */
 static void describe_end(const struct answer *a, char *out, size_t size)
 {
@@ -223,8 +233,7 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 	const struct run_end *end = &state->end;
 	bool is_silent = a->text.len == 0 && json_array_size(a->content) == 0;
 	bool is_cell = a->r->session != NULL;
-	/* Earlier answers of process_output had the output that this one does not repeat. */
-	bool has_printed = a->r->process != NULL && a->r->out_bytes + a->r->error_bytes != 0;
+	const char *silence = describe_silence(a, is_cell);
 	uint64_t ms = a->r->timeout_ms != 0 ? a->r->timeout_ms : state->elapsed_ms;
 	char name[24];
 
@@ -235,11 +244,7 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 		               : state->state_is_lost
 		                       ? "the cell ignored the interrupt and was killed"
 		                       : "the cell was interrupted",
-		               !is_silent    ? "its output is above"
-		               : has_printed ? "no new output arrived"
-		               : is_cell     ? "no output arrived"
-		                             : "no output arrived (a program that buffers it needs "
-		                               "stdbuf -oL, or to flush)");
+		               is_silent ? silence : "its output is above");
 	else if (end->signal != 0)
 		(void)snprintf(out, size, "killed by %s", run_text_signal(end->signal, name));
 	else if (state->end.compile_failed)
@@ -248,8 +253,8 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 	else if (end->code != 0 && (!is_cell || state->error_name == NULL))
 		(void)snprintf(out, size, "exit code %d", end->code);
 	else if (is_silent)
-		(void)snprintf(out, size, "no %soutput%s", has_printed ? "new " : "",
-		               is_cell ? "" : "; exit code 0");
+		(void)snprintf(out, size, "%.*s%s", (int)(strstr(silence, " arrived") - silence),
+		               silence, is_cell ? "" : "; exit code 0");
 }
 
 static void add_exit(struct answer *a)
