@@ -68,13 +68,16 @@ struct spec spec_default(void)
 	return spec;
 }
 
-uint64_t spec_file_max(const struct spec_limits *limits)
+uint64_t spec_disk_full(const struct spec_limits *limits)
 {
 	/* A new sandbox has some 30 KiB of directories; sessions and caches of interpreters add to
 	 * it. */
-	uint64_t rest = num_max(limits->disk / 32, 128 * 1024);
+	return limits->disk - num_max(limits->disk / 32, 128 * 1024);
+}
 
-	return num_min(limits->file_size, limits->disk - rest);
+uint64_t spec_file_max(const struct spec_limits *limits)
+{
+	return num_min(limits->file_size, spec_disk_full(limits));
 }
 
 const char *spec_limit_text(size_t i, uint64_t value, char out[SPEC_VALUE_SIZE])

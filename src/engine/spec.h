@@ -91,9 +91,12 @@ extern const size_t spec_limit_count;
 /* The value of row `i` of spec_limits. */
 uint64_t spec_limits_get(const struct spec_limits *limits, size_t i);
 void spec_limits_set(struct spec_limits *limits, size_t i, uint64_t value);
-/* The size of a single file at which writes fail where nothing but the end of the sandbox would
- * enforce the disk limit: file_size, or a little less than the disk limit, so that the sandbox is
- * within its limit when the write of one large file fails. */
+/* A little less than the disk limit. Where no quota enforces that limit, a sandbox that uses more
+ * than this counts as full: its programs may not write until something was deleted. */
+uint64_t spec_disk_full(const struct spec_limits *limits);
+/* The size of a single file at which writes fail where no quota enforces the disk limit: file_size,
+ * or spec_disk_full(), so that the sandbox is within its limit when the write of one large file
+ * fails. */
 uint64_t spec_file_max(const struct spec_limits *limits);
 
 enum { SPEC_VALUE_SIZE = 40 };

@@ -61,12 +61,15 @@ const char *sandbox_file_max(const struct sandbox *sandbox, char out[SANDBOX_FIL
 
 	if (max == limits->file_size)
 		(void)snprintf(out, SANDBOX_FILE_MAX_SIZE,
-		               "file-size: " SANDBOX_ONE_FILE "%llu MiB: write several files",
-		               (unsigned long long)(max >> 20));
+		               "file-size: " SANDBOX_ONE_FILE
+		               "%llu MiB, and all files together %llu MiB: write several files, or "
+		               "delete some",
+		               (unsigned long long)(max >> 20),
+		               (unsigned long long)(limits->disk >> 20));
 	else
 		(void)snprintf(out, SANDBOX_FILE_MAX_SIZE,
 		               "disk: " SANDBOX_ONE_FILE
-		               "%.1f MiB, a little less than the %llu MiB of all files: delete "
+		               "%.1f MiB, and all files together %llu MiB: delete "
 		               "files and write less, %s",
 		               (double)max / (double)SPEC_MIB(1),
 		               (unsigned long long)(limits->disk >> 20),

@@ -369,7 +369,7 @@ test('a copy over the disk limit fails', async () => {
   const { id } = structuredOf(await tools.create_sandbox({ disk_mb: 4 }));
   put({ fill: Buffer.alloc(8 * 1024 * 1024, 'x') });
   refused(await copy_in({ source: 'fill', sandbox: id }),
-    /^path: in the sandbox: \/workspace\/fill: write: (File too large: disk: one file may have at most 3\.9 MiB, a little less than the 4 MiB of all files|.*: disk: no room is left)/);
+    /^path: in the sandbox: \/workspace\/fill: write: (File too large: disk: one file may have at most 3\.9 MiB, and all files together 4 MiB|.*: disk: no room is left)/);
   assert.equal(structuredOf(await run_command({ command: 'test -e fill', sandbox: id })).exit_code, 1);
   structuredOf(await tools.delete_sandbox({ sandbox: id }));
 });

@@ -2,7 +2,7 @@
 // a missing network. Paths that begin with ~.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { notOn } from '../lib/programs.mjs';
+import { notOn, PATIENCE_MS } from '../lib/programs.mjs';
 import { open, refused, sandboxed, structuredOf, allTextOf as textOf, toolsOf } from '../lib/sandboxed.mjs';
 
 const tools = sandboxed();
@@ -81,15 +81,27 @@ test('a run at the memory limit says how to get more', async () => {
   assert.equal(structuredOf(await update_sandbox(JSON.parse(advice[1]))).limits.memory_mb, 128);
 });
 
-test('a file tool in a sandbox that ends at its disk limit names the limit', notOn('docker', 'volumes without quotas have no limit'), async (t) => {
+test('a sandbox at its disk limit refuses writes and goes on, and takes files again when some are deleted', notOn('docker', 'volumes without quotas have no limit'), async (t) => {
   const session = await open(t, { DISK: '16M' });
-  const { write_file, run_command } = toolsOf(async () => session);
+  const { write_file, run_code, run_command } = toolsOf(async () => session);
+  const cell = async (code) => structuredOf(await run_code({ language: 'python', session: 's', code }));
+  await cell('kept = 42');
+  const filled = structuredOf(await run_command({
+    command: 'for i in $(seq 60); do head -c 1M /dev/zero > file$i || exit; sleep 0.1; done',
+  }));
+  assert.match(filled.note, /disk: (one file may have at most 15\.5 MiB, and all files together|no room is left, the limit is) 16 MiB: delete files/);
+  refused(await write_file({ path: 'large', content: 'x'.repeat(1 << 20) }), /: disk: (one file may|no room)/);
+  assert.match((await cell("with open('more', 'w') as f: f.write('x' * 100000)")).error.message, /\[Errno (27|28)\]/);
+  assert.match(structuredOf(await run_command({ command: 'echo few > small; cat small' })).stdout, /^few$/m);
+  assert.equal((await cell('kept')).values[0].text, '42');
+  await run_command({ command: 'rm file*' });
+  // The disk is measured again when space was freed.
+  const until = Date.now() + PATIENCE_MS;
   let answer;
-  for (let i = 0; i < 60 && !answer?.isError; i++)
-    answer = await write_file({ path: `file${i}`, content: 'x'.repeat(1 << 20) });
-  assert.ok(answer.isError);
-  assert.match(answer.content[0].text, /disk: it wrote more than 16 MiB.*files are kept|No space left|Disk quota/i);
-  assert.match(structuredOf(await run_command({ command: 'ls' })).stdout, /file0/);
+  do answer = await write_file({ path: 'large', content: 'x'.repeat(1 << 20) });
+  while (answer.isError && Date.now() < until);
+  structuredOf(answer);
+  assert.equal((await cell("kept += open('more', 'w').write('x' * 100000); kept")).values[0].text, '100042');
   await session.close();
 });
 
@@ -146,7 +158,7 @@ test('code that reads more than its input is told how to pass it', async () => {
 
 test('a file that grows beyond its limit is told so, also by a program that ignores the signal', async () => {
   const code = "import os\nf = open('/tmp/large', 'wb')\nos.ftruncate(f.fileno(), 1 << 50)";
-  assert.match(structuredOf(await run_code({ language: 'python', code })).note, /^file-size: one file may have at most \d+ MiB: write several files$/);
+  assert.match(structuredOf(await run_code({ language: 'python', code })).note, /^file-size: one file may have at most \d+ MiB, and all files together \d+ MiB: write several files, or delete some$/);
 });
 
 test('a file tool that would exceed the disk limit with one file says so, and the sandbox goes on', notOn('docker', 'volumes without quotas have no limit'), async (t) => {
@@ -155,7 +167,7 @@ test('a file tool that would exceed the disk limit with one file says so, and th
   await run_command({ command: 'echo awake > /dev/shm/state' }); // gone if the sandbox ends
   const answer = await write_file({ path: 'large', content: 'x'.repeat(3 << 20) });
   assert.ok(answer.isError);
-  assert.match(answer.content[0].text, /: disk: (one file may have at most 1\.9 MiB, a little less than the 2 MiB of all files|no room is left, the limit is 2 MiB): delete files/);
+  assert.match(answer.content[0].text, /: disk: (one file may have at most 1\.9 MiB, and all files together 2 MiB|no room is left, the limit is 2 MiB): delete files/);
   assert.equal(structuredOf(await run_command({ command: 'cat /dev/shm/state; ls' })).stdout, 'awake\n');
   await session.close();
 });

@@ -72,9 +72,11 @@ struct disk_watch {
 	struct disk_usage used;        /* when measured last */
 	struct disk_usage free_before; /* free space of the file system at that time */
 	struct disk_usage free_next;   /* free space at the start of the measuring under way */
-	/* The sandbox's limit; or more: what was in use when the sandbox woke, or when its limit
-	 * was lowered. */
+	/* The sandbox's limit; or more: what was in use when the sandbox woke, when it was found to
+	 * be full, or when its limit was lowered. Above it the sandbox is killed. */
 	struct disk_usage limit;
+	bool is_full;         /* its programs may not write (spec_disk_full) */
+	uint64_t full_due_ms; /* when a full sandbox that runs is measured again at the latest */
 	bool is_lowered;      /* the sandbox's limit is lower, and the next measuring applies it */
 	bool is_changed;      /* the next measuring sets RLIMIT_FSIZE for the sandbox's limit */
 	bool is_watched;      /* no quota limits this sandbox */

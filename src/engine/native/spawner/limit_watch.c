@@ -8,6 +8,7 @@
 
 enum {
 	DISK_MS = 20,
+	FULL_MS = 500,
 	MEMORY_MS = 250,
 	FAILURES_MAX = 5,
 	/* Measuring the sockets of one sandbox takes at most one part in this many of a
@@ -44,7 +45,7 @@ static bool watches_memory(const struct spawner *spawner)
 	return (spawner->host.cgroups.has & CGROUP_HAS_MEMORY) == 0;
 }
 
-/* The disk usage of a woken sandbox is unknown. The sandbox counts as full, so that its first write
+/* The disk usage of a woken sandbox is unknown. It counts as nearly full, so that its first write
  * leads to a measuring. */
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox)
 {
@@ -55,7 +56,8 @@ void limit_watch_start(const struct host_resources *host, struct spawner_sandbox
 	disk->free_before = read_free_space(host);
 	disk->limit = (struct disk_usage){ sandbox->limits.disk, sandbox->limits.inodes };
 	if (!sandbox->is_fresh)
-		disk->used = disk->limit;
+		disk->used = (struct disk_usage){ spec_disk_full(&sandbox->limits),
+			                          sandbox->limits.inodes };
 }
 
 int limit_watch_set_disk(const struct host_resources *host, struct spawner_sandbox *sandbox,
@@ -103,9 +105,10 @@ static bool start_measuring(struct spawner *spawner, struct spawner_sandbox *san
 		                         .name = sandbox->id,
 		                         .number = sandbox->number,
 		                         .limit = *limit,
-		                         .file_max = sandbox->disk.is_changed
-		                                             ? spec_file_max(&sandbox->limits)
-		                                             : 0,
+		                         .full_at = spec_disk_full(&sandbox->limits),
+		                         .file_max = spec_file_max(&sandbox->limits),
+		                         .was_full = sandbox->disk.is_full,
+		                         .sets_files = sandbox->disk.is_changed,
 		                         .proc = spawner->host.userns.proc,
 		                         .pid = sandbox->pid };
 	struct janitor *janitor = spawner_free_janitor_slot(spawner, kind);
@@ -115,7 +118,8 @@ static bool start_measuring(struct spawner *spawner, struct spawner_sandbox *san
 		return false;
 	sandbox->measuring = (struct frozen_measuring){ .is_running = true,
 		                                        .began_ms = clock_now_ms() };
-	sandbox->disk.is_changed = false;
+	if (kind == JANITOR_DISK)
+		sandbox->disk.is_changed = false;
 	cgroup_freeze(&sandbox->cgroup, true);
 	return true;
 }
@@ -198,11 +202,29 @@ static void start_disk_measuring(struct spawner *spawner, struct spawner_sandbox
 {
 	static const struct disk_usage no_limit = { UINT64_MAX, UINT64_MAX };
 
+	/* What a sandbox uses that was not known to be full is measured completely. */
 	if (!start_measuring(spawner, sandbox, JANITOR_DISK,
-	                     is_first_after_wake(sandbox) ? &no_limit : &sandbox->disk.limit))
+	                     sandbox->disk.is_full ? &sandbox->disk.limit : &no_limit))
 		return; /* the next check tries again */
 	sandbox->disk.free_next = *free_now;
 	sandbox->disk.idle_cpu_us = sandbox->disk.read_cpu_us = 0;
+}
+
+/* A sandbox that is found to be full, now or when it wakes, may keep what it has, and a rest for
+ * small files: its programs get errors for other writes. It is killed if it grows all the same, by
+ * programs that raise their limit or fill files with holes. */
+static void note_whether_full(struct spawner_sandbox *sandbox, const struct janitor_result *result)
+{
+	const uint64_t rest = sandbox->limits.disk - spec_disk_full(&sandbox->limits);
+	struct disk_watch *disk = &sandbox->disk;
+
+	if (!result->is_full)
+		disk->limit.bytes = sandbox->limits.disk;
+	else if (!disk->is_full || (disk->is_lowered && result->usage.bytes <= disk->limit.bytes))
+		disk->limit.bytes = num_max(sandbox->limits.disk, result->usage.bytes + rest);
+	disk->is_lowered = false;
+	disk->is_full = result->is_full;
+	disk->full_due_ms = clock_now_ms() + FULL_MS;
 }
 
 static void apply_disk_result(struct spawner_sandbox *sandbox, const struct janitor_result *result)
@@ -221,14 +243,9 @@ static void apply_disk_result(struct spawner_sandbox *sandbox, const struct jani
 	disk->used = result->usage;
 	disk->free_before = disk->free_next;
 	if (is_first_after_wake(sandbox))
-		disk->limit = (struct disk_usage){ num_max(disk->limit.bytes, result->usage.bytes),
-			                           num_max(disk->limit.inodes,
-			                                   result->usage.inodes) };
+		disk->limit.inodes = num_max(disk->limit.inodes, result->usage.inodes);
+	note_whether_full(sandbox, result);
 	disk->is_measured = true;
-	if (disk->is_lowered && result->usage.bytes <= disk->limit.bytes) {
-		disk->limit.bytes = num_max(sandbox->limits.disk, result->usage.bytes);
-		disk->is_lowered = false;
-	}
 	if (result->usage.bytes > disk->limit.bytes)
 		spawner_sandbox_kill(sandbox, ENGINE_END_DISK_LIMIT);
 	else if (result->usage.inodes > disk->limit.inodes)
@@ -238,11 +255,15 @@ static void apply_disk_result(struct spawner_sandbox *sandbox, const struct jani
 static bool needs_disk_measuring(struct spawner_sandbox *sandbox, const struct disk_usage *free_now)
 {
 	struct disk_watch *disk = &sandbox->disk;
+	bool is_freed; /* perhaps */
 
 	if (disk->is_lowered || disk->is_changed)
 		return true;
+	is_freed = disk->is_full && (free_now->bytes > disk->free_before.bytes ||
+	                             clock_now_ms() >= disk->full_due_ms);
 	if (could_be_over(disk->used.bytes, &disk->free_before.bytes, free_now->bytes,
-	                  disk->limit.bytes) ||
+	                  disk->is_full ? disk->limit.bytes : spec_disk_full(&sandbox->limits)) ||
+	    is_freed ||
 	    could_be_over(disk->used.inodes, &disk->free_before.inodes, free_now->inodes,
 	                  disk->limit.inodes))
 		return has_run(sandbox);

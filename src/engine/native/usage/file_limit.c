@@ -37,7 +37,7 @@ static void limit_one(pid_t pid, uint64_t bytes)
 /* prlimit(2) names a process by its number, which may be another process's by then. In the
  * sandbox's pid namespace that can only be one of the same sandbox, never one of the host. setns(2)
  * moves the children of the caller, not the caller itself. */
-void process_tree_limit_files(int proc, pid_t pid, uint64_t bytes)
+void process_tree_limit_files(int proc, pid_t pid, uint64_t first, uint64_t others)
 {
 	static pid_t all[PROCESS_TREE_MAX];
 	size_t count = process_tree_pids(proc, pid, all);
@@ -54,7 +54,7 @@ void process_tree_limit_files(int proc, pid_t pid, uint64_t bytes)
 	child = fork();
 	if (child == 0) {
 		for (size_t i = 0; i < count; i++)
-			limit_one(all[i], bytes);
+			limit_one(all[i], i == 0 ? first : others);
 		_exit(0);
 	}
 	if (child > 0)

@@ -50,9 +50,9 @@ size_t process_tree_pids(int proc, pid_t pid, pid_t all[PROCESS_TREE_MAX]);
 typedef bool process_thread_fn(void *ctx, pid_t thread);
 void process_each_thread(int proc, pid_t pid, process_thread_fn *fn, void *ctx);
 
-/* Sets the soft RLIMIT_FSIZE of a sandbox's first process `pid` and of its descendants, as far as
- * their hard limits allow. (file_limit.c) */
-void process_tree_limit_files(int proc, pid_t pid, uint64_t bytes);
+/* Sets the soft RLIMIT_FSIZE of a sandbox's first process `pid`, which the programs that it starts
+ * inherit, and of its descendants, as far as their hard limits allow. (file_limit.c) */
+void process_tree_limit_files(int proc, pid_t pid, uint64_t first, uint64_t others);
 
 /* Reads the beginning of /proc/PID/FILE as text. False: there is none. (memory.c) */
 bool proc_read_file(int proc, pid_t pid, const char *file, char *text, size_t size);

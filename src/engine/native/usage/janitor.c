@@ -15,6 +15,8 @@
 #include "base/tree/remove_tree.h"
 #include "engine/native/usage/internal.h"
 
+enum { SMALL_FILE = 64 * 1024 };
+
 /* Another server that shares the state directory holds a lock on each directory it uses. A missing
  * directory counts as removed. */
 static int remove_unless_awake(int parent, const char *name, struct error *err)
@@ -50,6 +52,18 @@ static int measure_disk(const struct janitor_job *job, struct disk_usage *ret, s
 	return 0;
 }
 
+/* In a full sandbox the programs that run get EFBIG, or SIGXFSZ, for every write to a file. Those
+ * that start later may write small files: a model must be able to run code that deletes others. */
+static bool limit_files(const struct janitor_job *job, const struct disk_usage *usage)
+{
+	bool is_full = usage->bytes > job->full_at;
+
+	if (is_full != job->was_full || job->sets_files)
+		process_tree_limit_files(job->proc, job->pid, is_full ? SMALL_FILE : job->file_max,
+		                         is_full ? 0 : job->file_max);
+	return is_full;
+}
+
 static uint64_t measure_memory(const struct janitor_job *job)
 {
 	bool all = job->kind == JANITOR_MEMORY;
@@ -70,13 +84,12 @@ static NORETURN void run_janitor(struct janitor_job job, int out)
 	r = fd_close_others(kept, ARRAY_LEN(kept), &result.err);
 	/* Sandboxes that are being started come first. */
 	(void)setpriority(PRIO_PROCESS, 0, 5);
-	if (r == 0 && job.file_max != 0)
-		process_tree_limit_files(job.proc, job.pid, job.file_max);
 	if (r == 0 && job.kind == JANITOR_REMOVE)
 		r = remove_unless_awake(job.parent, job.name, &result.err);
-	else if (r == 0 && job.kind == JANITOR_DISK)
+	else if (r == 0 && job.kind == JANITOR_DISK) {
 		r = measure_disk(&job, &result.usage, &result.err);
-	else if (r == 0) {
+		result.is_full = r == 0 && limit_files(&job, &result.usage);
+	} else if (r == 0) {
 		if (job.kind != JANITOR_LOCKS)
 			result.usage.bytes = measure_memory(&job);
 		if (job.kind != JANITOR_SOCKETS)

@@ -70,9 +70,12 @@ struct janitor_job {
 	uint64_t number;         /* of the request that created the sandbox; JANITOR_REMOVE: 0 */
 	struct ids_block ids;    /* JANITOR_REMOVE: released after the removal */
 	struct disk_usage limit; /* the measuring stops above this */
-	uint64_t file_max;       /* RLIMIT_FSIZE for all processes of the sandbox first; 0: as is */
-	int proc;                /* the host's /proc; JANITOR_REMOVE: not used */
-	pid_t pid;               /* the sandbox's first process; JANITOR_REMOVE: not used */
+	/* JANITOR_DISK: the sandbox is full if it uses more than full_at; its processes then have
+	 * RLIMIT_FSIZE 0, otherwise file_max. Set if that changed, or with sets_files. */
+	uint64_t full_at, file_max;
+	bool was_full, sets_files;
+	int proc;  /* the host's /proc; JANITOR_REMOVE: not used */
+	pid_t pid; /* the sandbox's first process; JANITOR_REMOVE: not used */
 };
 
 struct janitor {
@@ -89,6 +92,7 @@ struct janitor_result {
 	struct error err;
 	enum janitor_kind kind;
 	struct disk_usage usage; /* of JANITOR_MEMORY and JANITOR_SOCKETS only bytes */
+	bool is_full;            /* of JANITOR_DISK only */
 	uint64_t locks;          /* of JANITOR_MEMORY and JANITOR_LOCKS only */
 	uint64_t cpu_us;         /* processor time that the janitor used */
 };

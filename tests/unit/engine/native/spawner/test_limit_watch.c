@@ -142,7 +142,9 @@ static void lower_disk_limit_ends_no_sandbox_that_writes_no_more(void **state)
 {
 	struct spawner *spawner = spawner_new();
 	struct spawner_sandbox *sandbox = &spawner->sandboxes[0];
-	struct janitor_result result = { .kind = JANITOR_DISK, .usage = { 100 * MIB, 10 } };
+	struct janitor_result result = { .kind = JANITOR_DISK,
+		                         .usage = { 100 * MIB, 10 },
+		                         .is_full = true };
 	struct error err;
 
 	start_sandbox(sandbox, 1, 0);
@@ -165,7 +167,7 @@ static void lower_disk_limit_ends_no_sandbox_that_writes_no_more(void **state)
 	CHECK_OK(limit_watch_set_disk(&spawner->host, sandbox, 20 * MIB, &err), err);
 	limit_watch_result(spawner, 1, &result);
 	assert_false(sandbox->is_killed);
-	result.usage.bytes++;
+	result.usage.bytes += 10 * MIB; /* more than the rest for small files */
 	limit_watch_result(spawner, 1, &result);
 	assert_true(sandbox->is_killed);
 	assert_int_equal(sandbox->end, ENGINE_END_DISK_LIMIT);
@@ -185,6 +187,7 @@ static void sandbox_with_too_many_files_ends_at_the_limit_on_files(void **state)
 	spawner->sandbox_top = 1;
 	sandbox->is_fresh = true;
 	sandbox->limits.cpu = 1000;
+	sandbox->limits.disk = 200 * MIB;
 	sandbox->disk = (struct disk_watch){ .is_watched = true, .limit = { 200 * MIB, 1000 } };
 	limit_watch_result(spawner, 1, &result);
 	assert_true(sandbox->is_killed);
