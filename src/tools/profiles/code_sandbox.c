@@ -66,7 +66,9 @@ static bool find_named(const struct mcp_call *call, const char *container, const
 	char id[SANDBOX_NAME_MAX + 1];
 	struct error ignored;
 
-	while (text != NULL && *count < NAMED_MAX && (text = strstr(text, WORKSPACES)) != NULL) {
+	if (text == NULL)
+		return false;
+	while (*count < NAMED_MAX && (text = strstr(text, WORKSPACES)) != NULL) {
 		++*count;
 		text += strlen(WORKSPACES);
 		(void)snprintf(id, sizeof id, "%.*s", (int)strspn(text, ID_CHARS), text);

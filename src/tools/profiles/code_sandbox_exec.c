@@ -146,7 +146,7 @@ static void add_timeout(struct profile_work *w, struct buf *errors)
 /* Adds the beginning and the end of a text that has more than `max` bytes. */
 static void add_output(json_t *result, const char *key, struct view text, size_t max)
 {
-	AUTO_BUF struct buf cut;
+	AUTO_BUF struct buf cut = { 0 };
 	struct error full;
 	size_t head, tail;
 

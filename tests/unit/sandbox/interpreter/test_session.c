@@ -55,10 +55,10 @@ static void session_keeps_variables(void **state)
 
 static void cells_of_a_session_run_one_after_the_other(void **state)
 {
-	struct process *all[18];
+	struct process *all[SESSION_QUEUE_MAX];
 	struct process *process;
 	struct process_options options = {
-		PYTHON("import time; time.sleep(0.05); n = n + 1; print(n)"), .session = "q"
+		PYTHON("import time; time.sleep(0.01); n = n + 1; print(n)"), .session = "q"
 	};
 	struct error err;
 	char want[16];
@@ -66,13 +66,13 @@ static void cells_of_a_session_run_one_after_the_other(void **state)
 	PYTHON_NEEDED();
 	(void)run_cell(&process, "q", "n = 0", 0);
 	process_free(process);
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < SESSION_QUEUE_MAX; i++)
 		CHECK_OK(process_start(rig.sandbox, &options, &all[i], &err), err);
 	assert_int_equal(process_start(rig.sandbox, &options, &process, &err), -1);
 	assert_int_equal(err.kind, ERR_LIMIT);
 	process_stop(all[5]); /* this cell waits */
 	process_free(all[7]);
-	for (int i = 0, n = 1; i < 16; i++) {
+	for (int i = 0, n = 1; i < SESSION_QUEUE_MAX; i++) {
 		if (i == 7)
 			continue;
 		if (i == 5) {
