@@ -115,8 +115,8 @@ uint64_t sandbox_awake_ms(const struct sandbox *sandbox);
 /* NULL unless the sandbox is ready. */
 struct channel *sandbox_channel(const struct sandbox *sandbox);
 const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
-/* What the engine does that takes long: it pulls an image before the sandbox can start, or adds
- * Python to it. NULL: nothing. */
+/* The engine's work that takes long: it pulls an image before the sandbox can start, or adds Python
+ * to it. NULL: there is none. */
 const struct engine_progress *sandbox_progress(const struct sandbox *sandbox);
 /* Reads the cgroup's counters. False: there is no cgroup, or the sandbox is not awake. */
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret);

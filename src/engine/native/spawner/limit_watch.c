@@ -200,11 +200,15 @@ static bool has_run(const struct spawner_sandbox *sandbox)
 static void start_disk_measuring(struct spawner *spawner, struct spawner_sandbox *sandbox,
                                  const struct disk_usage *free_now)
 {
-	static const struct disk_usage no_limit = { UINT64_MAX, UINT64_MAX };
+	struct disk_usage limit = sandbox->disk.limit;
 
-	/* What a sandbox uses that was not known to be full is measured completely. */
-	if (!start_measuring(spawner, sandbox, JANITOR_DISK,
-	                     sandbox->disk.is_full ? &sandbox->disk.limit : &no_limit))
+	/* The limit of a full sandbox follows from all of its bytes. The limit on files stops the
+	 * measuring of a sandbox that has made millions of them. */
+	if (!sandbox->disk.is_full)
+		limit.bytes = UINT64_MAX;
+	if (is_first_after_wake(sandbox))
+		limit.inodes = UINT64_MAX;
+	if (!start_measuring(spawner, sandbox, JANITOR_DISK, &limit))
 		return; /* the next check tries again */
 	sandbox->disk.free_next = *free_now;
 	sandbox->disk.idle_cpu_us = sandbox->disk.read_cpu_us = 0;

@@ -216,7 +216,7 @@ static void add_left_out(struct answer *a, const struct process_stream *stream, 
 		           name, some, stream->file);
 }
 
-/* What an answer without output says of it. Earlier answers of process_output may have had some. */
+/* The text in place of missing output. Earlier answers of process_output may have had some. */
 static const char *describe_silence(const struct answer *a, bool is_cell)
 {
 	if (a->r->process != NULL && a->r->out_bytes + a->r->error_bytes != 0)
