@@ -69,8 +69,8 @@ const char *sandbox_file_max(const struct sandbox *sandbox, char out[SANDBOX_FIL
 	else
 		(void)snprintf(out, SANDBOX_FILE_MAX_SIZE,
 		               "disk: " SANDBOX_ONE_FILE
-		               "%.1f MiB, and all files together %llu MiB: delete "
-		               "files and write less, %s",
+		               "%.1f MiB, and all files together %llu MiB: delete files "
+		               "(noticed within a second) and write less, %s",
 		               (double)max / (double)SPEC_MIB(1),
 		               (unsigned long long)(limits->disk >> 20),
 		               sandbox_more_of(sandbox, "disk_mb", limits->disk,
