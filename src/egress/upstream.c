@@ -83,7 +83,8 @@ int upstream_read(struct upstream *ret, struct error *err)
 {
 	*ret = (struct upstream){ 0 };
 	read_direct(find_variable("no_proxy", "NO_PROXY"), ret);
-	/* HTTP_PROXY in capitals could be set by a request in CGI programs; belljar is none. */
+	/* curl ignores HTTP_PROXY in capitals, because a CGI program gets it from the field Proxy
+	 * of a request (CVE-2016-5385). belljar is no CGI program. */
 	if (read_proxy("http_proxy", "HTTP_PROXY", &ret->http, err) < 0)
 		return -1;
 	return read_proxy("https_proxy", "HTTPS_PROXY", &ret->https, err);
