@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "egress/dial.h"
+#include "egress/dialer/dial.h"
 #include "egress/mirror/mirror.h"
 #include "loop/input.h"
 #include "loop/loop.h"

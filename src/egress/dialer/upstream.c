@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text/base64.h"
-#include "egress/internal.h"
+#include "egress/dialer/internal.h"
 
 static const char *find_variable(const char *lower, const char *upper)
 {
