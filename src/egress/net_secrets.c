@@ -184,7 +184,8 @@ bool net_secrets_has(const struct net_secrets *secrets, const struct net_host *h
 	return false;
 }
 
-/* "HOST:*" is for ssh and others, too, which speak no TLS. */
+/* A rule "HOST:*" stands for port 443 only: on another port it may be meant for ssh and other
+ * protocols without TLS. */
 bool net_secrets_has_tls(const struct net_secrets *secrets, const struct net_host *host,
                          uint16_t port)
 {
@@ -306,7 +307,8 @@ int net_secrets_insert(const struct net_secrets *secrets, const struct net_host 
                        struct buf *out, struct error *err)
 {
 	const struct insertion to = { secrets, host, port, mask };
-	/* Some hosts answer in UTF-16, or with a difference, where a request asks for that. */
+	/* With these fields a program could have the host answer in a form in which the mask does
+	 * not find the value: compressed, in UTF-16, as a difference (A-IM) or in parts. */
 	static const char *const removed[] = { "accept-encoding", "accept-charset", "a-im",
 		                               "range",           "if-range",       "te",
 		                               "expect" };

@@ -58,7 +58,8 @@ static void add_once(const struct sandbox *sandbox, struct net_policy *policy)
 	if (host_rules_read(&policy->allow, sandbox->once->hosts, '\0', HOST_RULES_CALLER, &err) <
 	    0)
 		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
-	/* The row's policy is 'packages': it holds on. */
+	/* The hosts that are allowed for a while have made the mode 'allow', which would take the
+	 * indexes away from a sandbox with the policy 'packages'. */
 	if (sandbox->row.network == NET_MODE_PACKAGES)
 		add_rules(&policy->allow, &ceiling->indexes);
 }
@@ -167,7 +168,7 @@ static void on_placed(void *ctx, const struct files_reply *reply, const struct e
 	sandbox->placing = NULL;
 	if (channel_has_ended(sandbox->channel))
 		return; /* the channel reports its end next; the sandbox never was ready */
-	/* Programs then fail to verify hosts, with a message of their own. */
+	/* Without the file, programs refuse the interceptor's certificates and say so. */
 	if (why != NULL && !sandbox->is_guest)
 		log_warning("sandbox %s: programs do not trust the CA of belljar: %s",
 		            sandbox->row.spec.id, why->msg);
@@ -287,7 +288,8 @@ int sandbox_open_installer(struct sandbox *sandbox, const struct host_rules *hos
 		                 "%d installers are running in this sandbox: wait until one has "
 		                 "ended",
 		                 SANDBOX_INSTALLERS);
-	/* With a mirror the installer reaches nothing else: it cannot send anything to an index. */
+	/* With a mirror the installer reaches no host: code in the sandbox cannot use it to send
+	 * data to an index. */
 	policy->mode = config->mirror != NULL ? NET_MODE_NONE : NET_MODE_PACKAGES;
 	if (hosts != NULL) {
 		policy->mode = NET_MODE_ALLOW;
@@ -346,12 +348,13 @@ static const char *const variables[] = {
 	"NO_PROXY=localhost,127.0.0.1,::1",
 	"no_proxy=localhost,127.0.0.1,::1",
 	"NODE_USE_ENV_PROXY=1",
-	/* For all of Java there is only JAVA_TOOL_OPTIONS, which Java announces on stderr. */
+	/* JAVA_TOOL_OPTIONS would serve all of Java, but every java prints a line on stderr
+	 * then. */
 	("MAVEN_OPTS=" JAVA_PROXY),
 	("GRADLE_OPTS=" JAVA_PROXY),
 	("GIT_SSH_COMMAND=" SSH_COMMAND),
-	/* These replace the numbers of exec_request.c and of the skeleton, with which installers do
-	 * not try again: without a network a second attempt fails too. */
+	/* Without a network exec_request.c and the skeleton set these to 0, because a second
+	 * attempt fails too. */
 	"NPM_CONFIG_FETCH_RETRIES=2",
 	"CARGO_NET_RETRY=3",
 	"UV_HTTP_RETRIES=3",

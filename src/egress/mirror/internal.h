@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "egress/internal.h"
+#include "egress/dialer/dialer_service.h"
 #include "egress/mirror/cache.h"
 #include "egress/mirror/mirror.h"
 #include "egress/mirror/pages.h"

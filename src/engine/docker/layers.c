@@ -1,5 +1,5 @@
-/* layers.c - the layers of isolation that containers of this daemon have (see internal.h). What the
- * broker asks for in every container is on; the rest is as the daemon says. */
+/* layers.c - the layers of isolation that containers of this daemon have (see internal.h). Layers
+ * that container.c sets for every container are on; the others are as GET /info says. */
 #include <stdio.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
-#include "egress/dial.h"
+#include "egress/dialer/dial.h"
 #include "engine/native/cdi/cdi.h"
 #include "engine/remote/remote.h"
 #include "engine/report.h"

@@ -1,5 +1,5 @@
-/* passwd.c - the archive that makes an image a prepared one: the agent, the directories of a
- * sandbox, and the files of users with the user of programs in them (see internal.h). */
+/* prepare_archive.c - the archive that makes an image a prepared one: the agent, the directories of
+ * a sandbox, and the files of users with the user of programs in them (see internal.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +53,8 @@ static int write_users(struct view file, const char *first, const char *own, str
 
 /* --- the archive --- */
 
-/* Heads of tar_encode() name neither owner nor sticky bit: both are set here. */
+/* tar_encode() writes neither owner nor sticky bit, which archives of the channel do not have: both
+ * are set in the header afterwards. */
 static int add_entry(struct buf *out, const char *name, enum tar_type type, unsigned mode,
                      unsigned owner, struct view data, struct error *err)
 {
@@ -123,8 +124,8 @@ int prepare_archive(struct view agent, struct view passwd, struct view group, st
 	return buf_add(out, (struct view){ trailer, sizeof trailer }, err);
 }
 
-/* The daemon writes other dialects than ours, with headers of its own in front of an entry. All
- * that is needed is the first regular file, whose size is an octal number. */
+/* tar_parser.h reads only archives as tar_encode() writes them. The daemon writes GNU and PAX
+ * headers in front of an entry: they are skipped, like everything before the first regular file. */
 bool prepare_read_file(struct view archive, struct view *ret)
 {
 	while (archive.len >= TAR_BLOCK) {

@@ -18,43 +18,19 @@
 
 #include "base/attr.h"
 
-struct dialer_reply;
-struct dialer_request;
 struct dialer_service;
 struct error;
 struct net_ceiling;
-struct net_host;
-struct upstream;
 
 struct dialer {
 	pid_t pid;  /* 0: there is no process */
 	int socket; /* the server's end, close-on-exec; -1: none, or taken over */
 };
 
-/* A service that stands in place of hosts outside: each connection ends in a child process of the
- * dialer. */
-struct dialer_service {
-	const char *name; /* of the process */
-	const char *dir;  /* the only directory that the process may write; NULL: none */
-	const char *uses; /* "connections are ..." in the error about too many of them */
-	/* Prepares the process before it is confined. May be NULL. */
-	int (*prepare)(const struct dialer_service *service, struct error *err);
-	/* Connects to the host of the request, which is within the ceiling, before the server gets
-	 * its end of the connection; -1 fails the request with what `reply` says. NULL: the service
-	 * answers by itself, and the host is only a name. */
-	int (*open)(const struct dialer_service *service, const struct upstream *upstream,
-	            const struct net_host *host, const struct dialer_request *request,
-	            struct dialer_reply *reply);
-	/* Serves one connection with blocking calls. */
-	void (*serve)(const struct dialer_service *service, const struct upstream *upstream,
-	              int fd);
-	void *ctx;
-};
-
 struct dialer_config {
 	const struct net_ceiling *ceiling;
 	uid_t id; /* that root changes to; 0: root stays root, without capabilities */
-	const struct dialer_service *service; /* NULL: connections go to hosts */
+	const struct dialer_service *service; /* dialer_service.h; NULL: connections go to hosts */
 };
 
 /* Must be called before there is a loop or a thread. Reads the upstream proxies from HTTPS_PROXY,

@@ -1,4 +1,4 @@
-#include "egress/dialer.h"
+#include "egress/dialer/dialer.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/message.h"
-#include "egress/internal.h"
+#include "egress/dialer/internal.h"
 
 int dialer_start(const struct dialer_config *config, struct dialer *ret, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* internal.h - what the dialer's process and its client share.
+/* internal.h - what the files of the dialer share.
  *
  *   dialer.c        starting and stopping the process
  *   dialer_serve.c  the process: confinement, requests, children
@@ -9,26 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
-#include "egress/dial.h"
-#include "egress/net_policy.h"
+#include "base/attr.h"
+#include "egress/dialer/dialer_service.h"
+#include "egress/host_rules.h"
 
 struct dialer_config;
-
-struct dialer_request {
-	uint32_t id;
-	uint16_t port;
-	bool is_http;
-	char host[NET_NAME_MAX + 1];
-};
-
-/* The first reply has id 0 and says whether the dialer is confined. */
-struct dialer_reply {
-	uint32_t id;
-	bool failed, is_refused, wants_url;
-	char header[DIAL_HEADER_MAX];
-	struct error err;
-};
 
 /* --- upstream.c --- */
 
@@ -56,10 +41,3 @@ const struct upstream_proxy *upstream_find(const struct upstream *upstream,
 
 NORETURN void dialer_serve(const struct dialer_config *config, const struct upstream *upstream,
                            int socket);
-
-/* --- dialer_child.c --- */
-
-/* Makes the connection and fills in the reply. Returns the descriptor, or -1. */
-int dialer_connect(const struct net_ceiling *ceiling, const struct upstream *upstream,
-                   const struct net_host *host, const struct dialer_request *request,
-                   struct dialer_reply *reply);

@@ -1,4 +1,4 @@
-#include "engine/docker/http/http.h"
+#include "engine/docker/http/http_client.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,17 +14,16 @@
 
 enum {
 	CONNECT_MS = 10000,
-	SILENCE_S = 300, /* an answer in pieces that stops for so long has failed */
-	REDIRECTS_NONE = 0,
+	SILENCE_S = 300, /* a call without a timeout fails after this time without a byte */
 };
 
 struct http_call {
-	struct http_job job; /* first */
-	struct http *http;
+	struct http_job job;
+	struct http_client *http;
 	CURL *easy;
 	struct curl_slist *headers;
 	char *path, *body;
-	struct http_request request;
+	struct http_client_request request;
 	struct buf answer;
 	bool is_too_long;
 	char detail[CURL_ERROR_SIZE];
@@ -32,14 +31,14 @@ struct http_call {
 
 /* A descriptor that libcurl wants to be watched. */
 struct http_socket {
-	struct http *http;
+	struct http_client *http;
 	curl_socket_t fd;
 	struct loop_watch *watch;
 };
 
 /* --- libcurl on the loop -------------------------------------------------------------- */
 
-static void check_finished(struct http *http)
+static void check_finished(struct http_client *http)
 {
 	CURLMsg *message;
 	int left;
@@ -58,18 +57,18 @@ static void check_finished(struct http *http)
 
 static void on_timer(void *ctx)
 {
-	struct http *http = ctx;
+	struct http_client *http = ctx;
 	int running;
 
 	(void)curl_library.multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 	check_finished(http);
 }
 
-/* An event mask of 0 has libcurl look itself which of reading and writing is possible. */
+/* With an event mask of 0, libcurl finds out itself whether the socket is readable or writable. */
 static void on_socket(void *ctx)
 {
 	struct http_socket *socket = ctx;
-	struct http *http = socket->http;
+	struct http_client *http = socket->http;
 	int running;
 
 	(void)curl_library.multi_socket_action(http->multi, socket->fd, 0, &running);
@@ -86,13 +85,13 @@ static void free_socket(void *ctx)
 
 static int on_socket_wanted(CURL *easy, curl_socket_t fd, int what, void *ctx, void *known)
 {
-	struct http *http = ctx;
+	struct http_client *http = ctx;
 	struct http_socket *socket = known;
 
 	(void)easy;
 	if (what == CURL_POLL_REMOVE) {
 		if (socket != NULL) {
-			/* on_socket() of this socket may be on the stack. */
+			/* libcurl may be calling from within on_socket() of this socket. */
 			socket->watch = loop_watch_free(socket->watch);
 			loop_defer(http->loop, free_socket, socket);
 		}
@@ -112,7 +111,7 @@ static int on_socket_wanted(CURL *easy, curl_socket_t fd, int what, void *ctx, v
 
 static int on_timer_wanted(CURLM *multi, long ms, void *ctx)
 {
-	struct http *http = ctx;
+	struct http_client *http = ctx;
 
 	(void)multi;
 	if (ms < 0)
@@ -122,10 +121,10 @@ static int on_timer_wanted(CURLM *multi, long ms, void *ctx)
 	return 0;
 }
 
-int http_new(struct loop *loop, const struct http_address *address, struct http **ret,
-             struct error *err)
+int http_client_new(struct loop *loop, const struct http_client_address *address,
+                    struct http_client **ret, struct error *err)
 {
-	struct http *http;
+	struct http_client *http;
 	CURLM *multi;
 
 	if (curl_library_load("the docker engine", err) < 0)
@@ -153,9 +152,9 @@ static void *must_have(void *handle)
 	return handle;
 }
 
-CURL *http_new_easy(struct http *http, const char *path, struct http_job *job)
+CURL *http_client_new_easy(struct http_client *http, const char *path, struct http_job *job)
 {
-	const struct http_address *address = http->address;
+	const struct http_client_address *address = http->address;
 	CURL *easy = must_have(curl_library.easy_init());
 	char *url = mem_format("%s%s", address->base, path);
 
@@ -165,7 +164,7 @@ CURL *http_new_easy(struct http *http, const char *path, struct http_job *job)
 	(void)curl_library.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	(void)curl_library.easy_setopt(easy, CURLOPT_PROXY, "");
 	(void)curl_library.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	(void)curl_library.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, (long)REDIRECTS_NONE);
+	(void)curl_library.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	(void)curl_library.easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	(void)curl_library.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	if (address->socket != NULL)
@@ -179,13 +178,14 @@ CURL *http_new_easy(struct http *http, const char *path, struct http_job *job)
 	return easy;
 }
 
-void http_add_easy(struct http *http, CURL *easy)
+void http_client_add_easy(struct http_client *http, CURL *easy)
 {
 	if (curl_library.multi_add_handle(http->multi, easy) != CURLM_OK)
 		abort(); /* out of memory */
 }
 
-void http_explain(const struct http *http, CURLcode result, const char *detail, struct error *err)
+void http_client_explain(const struct http_client *http, CURLcode result, const char *detail,
+                         struct error *err)
 {
 	char shown[200];
 
@@ -244,7 +244,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *ctx)
 static void on_call_finished(struct http_job *job, CURLcode result)
 {
 	struct http_call *call = container_of(job, struct http_call, job);
-	const struct http_request request = call->request;
+	const struct http_client_request request = call->request;
 	struct error err;
 	long status = 0;
 
@@ -254,8 +254,9 @@ static void on_call_finished(struct http_job *job, CURLcode result)
 		                "Docker at %s sent an answer of more than %zu bytes",
 		                call->http->address->shown, request.max);
 	else if (result != CURLE_OK || status == 0)
-		http_explain(call->http, result == CURLE_OK ? CURLE_WEIRD_SERVER_REPLY : result,
-		             call->detail, &err);
+		http_client_explain(call->http,
+		                    result == CURLE_OK ? CURLE_WEIRD_SERVER_REPLY : result,
+		                    call->detail, &err);
 	if (result != CURLE_OK || status == 0)
 		request.done(request.ctx, 0, (struct view){ "", 0 }, &err);
 	else
@@ -268,7 +269,7 @@ static void add_header(struct http_call *call, const char *line)
 	call->headers = must_have(curl_library.slist_append(call->headers, line));
 }
 
-void http_send(struct http *http, const struct http_request *request)
+void http_client_send(struct http_client *http, const struct http_client_request *request)
 {
 	struct http_call *call = mem_new(sizeof *call);
 	char type[80];
@@ -277,7 +278,7 @@ void http_send(struct http *http, const struct http_request *request)
 	call->http = http;
 	call->request = *request;
 	buf_init(&call->answer, request->max);
-	call->easy = http_new_easy(http, request->path, &call->job);
+	call->easy = http_client_new_easy(http, request->path, &call->job);
 	(void)curl_library.easy_setopt(call->easy, CURLOPT_CUSTOMREQUEST, request->method);
 	(void)curl_library.easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, on_bytes);
 	(void)curl_library.easy_setopt(call->easy, CURLOPT_WRITEDATA, call);
@@ -300,9 +301,10 @@ void http_send(struct http *http, const struct http_request *request)
 		(void)curl_library.easy_setopt(call->easy, CURLOPT_POSTFIELDS,
 		                               call->body != NULL ? call->body : "");
 	}
-	add_header(call, "Expect:"); /* no pause before a large body */
+	/* An empty value removes libcurl's "Expect: 100-continue", which delays large bodies. */
+	add_header(call, "Expect:");
 	if (request->header != NULL)
 		add_header(call, request->header);
 	(void)curl_library.easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
-	http_add_easy(http, call->easy);
+	http_client_add_easy(http, call->easy);
 }

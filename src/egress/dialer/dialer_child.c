@@ -9,7 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "egress/internal.h"
+#include "egress/dialer/internal.h"
+#include "egress/net_policy.h"
 
 enum { ADDRESSES_MAX = 8, CONNECT_MS = 8000, TUNNEL_MS = 10000, TUNNEL_HEAD_MAX = 8192 };
 

@@ -1,11 +1,11 @@
-/* direct.c - a connection to the agent in a container that goes around the daemon (see
+/* direct_connection.c - a connection to the agent in a container that goes around the daemon (see
  * wire/direct.h).
  *
  * Between broker and agent, the attached stream passes through the daemon and the process that
  * holds the container's pipes, and each message wakes both. If the daemon is on this machine and
  * the broker may read its volumes, which takes root, the broker connects to the agent's socket in
- * the volume instead. The name of the directory comes from the daemon, so the process at the other
- * end is checked. */
+ * the volume instead. The path of the volume comes from the daemon, and programs can write to the
+ * volume, so is_peer() checks that the process at the other end is PID 1 of the container. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -36,8 +36,8 @@ static bool is_peer(int fd, int64_t pid)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid == pid;
 }
 
-/* The socket is opened first, without following a link that a program left in the volume, and then
- * named by its descriptor: connect() has no other way to keep to it. */
+/* connect(2) takes only a path and follows links, and a program can leave a link in the volume. So
+ * the socket is opened with O_NOFOLLOW, and its path is that of the descriptor in /proc. */
 int direct_connect(const struct docker_container *container)
 {
 	AUTO_FD int dir = open(container->direct_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);

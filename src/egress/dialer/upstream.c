@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text/base64.h"
-#include "egress/internal.h"
+#include "egress/dialer/internal.h"
 
 static const char *find_variable(const char *lower, const char *upper)
 {
@@ -83,7 +83,8 @@ int upstream_read(struct upstream *ret, struct error *err)
 {
 	*ret = (struct upstream){ 0 };
 	read_direct(find_variable("no_proxy", "NO_PROXY"), ret);
-	/* HTTP_PROXY in capitals could be set by a request in CGI programs; belljar is none. */
+	/* curl ignores HTTP_PROXY in capitals, because a CGI program gets it from the field Proxy
+	 * of a request (CVE-2016-5385). belljar is no CGI program. */
 	if (read_proxy("http_proxy", "HTTP_PROXY", &ret->http, err) < 0)
 		return -1;
 	return read_proxy("https_proxy", "HTTPS_PROXY", &ret->https, err);

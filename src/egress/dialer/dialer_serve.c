@@ -14,8 +14,9 @@
 #include "base/message.h"
 #include "base/rights/caps.h"
 #include "base/rights/landlock.h"
-#include "egress/dialer.h"
-#include "egress/internal.h"
+#include "egress/dialer/dialer.h"
+#include "egress/dialer/internal.h"
+#include "egress/net_policy.h"
 #include "engine/filter/filter.h"
 
 enum {

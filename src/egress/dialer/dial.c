@@ -1,4 +1,4 @@
-#include "egress/dial.h"
+#include "egress/dialer/dial.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/message.h"
-#include "egress/internal.h"
+#include "egress/dialer/internal.h"
 #include "loop/loop.h"
 #include "loop/watch.h"
 

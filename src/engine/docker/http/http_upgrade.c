@@ -1,4 +1,4 @@
-/* http_stream.c - a connection that becomes a byte stream (see http.h).
+/* http_upgrade.c - a connection that becomes a byte stream (see http_client.h).
  *
  * libcurl makes the connection, with TLS if there is any, and sends and receives bytes on it
  * (CURLOPT_CONNECT_ONLY). The request and the head of the answer are written and read here, because
@@ -18,21 +18,21 @@
 
 enum {
 	HEAD_MAX = 16 * 1024,
-	QUEUE_MAX = 4 * 1024 * 1024, /* far above what a caller that looks at pending() queues */
+	QUEUE_MAX = 4 * 1024 * 1024, /* callers stop at far less: see http_upgrade_pending() */
 	CHUNK = 64 * 1024,
 	READS_AT_A_TIME = 8,
 	OPEN_MS = 60000, /* for the connection and the daemon's answer */
 };
 
-struct http_stream {
-	struct http_job job; /* first */
-	struct http *http;
+struct http_upgrade {
+	struct http_job job;
+	struct http_client *http;
 	CURL *easy;
-	const struct http_stream_events *events;
+	const struct http_upgrade_events *events;
 	void *ctx;
 	char *path;
-	struct loop_watch *watch; /* from the moment of the connection */
-	struct loop_timer *again; /* bytes may wait in the TLS layer, which no descriptor shows */
+	struct loop_watch *watch; /* NULL before the connection and after the end */
+	struct loop_timer *again; /* reads bytes that wait in the TLS layer: the socket is silent */
 	struct loop_timer *open_timer;
 	struct buf head;  /* of the answer; until it is complete */
 	struct buf queue; /* bytes that the connection has not taken yet */
@@ -42,10 +42,8 @@ struct http_stream {
 	char detail[CURL_ERROR_SIZE];
 };
 
-static void free_stream_now(void *ctx)
+static void free_stream_now(struct http_upgrade *stream)
 {
-	struct http_stream *stream = ctx;
-
 	(void)loop_watch_free(stream->watch);
 	(void)loop_timer_free(stream->again);
 	(void)loop_timer_free(stream->open_timer);
@@ -57,7 +55,7 @@ static void free_stream_now(void *ctx)
 	free(stream);
 }
 
-struct http_stream *http_stream_free(struct http_stream *stream)
+struct http_upgrade *http_upgrade_free(struct http_upgrade *stream)
 {
 	if (stream == NULL)
 		return NULL;
@@ -67,8 +65,20 @@ struct http_stream *http_stream_free(struct http_stream *stream)
 	return NULL;
 }
 
-/* After the end the stream is silent until its owner frees it. */
-static void end_stream(struct http_stream *stream, const struct error *why)
+/* A callback may call http_upgrade_free(): then the outermost leave_stream() frees the stream. */
+static void enter_stream(struct http_upgrade *stream)
+{
+	stream->depth++;
+}
+
+static void leave_stream(struct http_upgrade *stream)
+{
+	if (--stream->depth == 0 && stream->is_freed)
+		free_stream_now(stream);
+}
+
+/* The stream makes no call after `end`; its owner still has to free it. */
+static void end_stream(struct http_upgrade *stream, const struct error *why)
 {
 	stream->watch = loop_watch_free(stream->watch);
 	loop_timer_stop(stream->again);
@@ -77,18 +87,18 @@ static void end_stream(struct http_stream *stream, const struct error *why)
 	stream->events->end(stream->ctx, why);
 }
 
-static void fail_stream(struct http_stream *stream, CURLcode result)
+static void fail_stream(struct http_upgrade *stream, CURLcode result)
 {
 	struct error err;
 
-	http_explain(stream->http, result, stream->detail, &err);
+	http_client_explain(stream->http, result, stream->detail, &err);
 	end_stream(stream, &err);
 }
 
 /* --- writing -------------------------------------------------------------------------- */
 
 /* False: the stream has ended. */
-static bool flush_queue(struct http_stream *stream)
+static bool flush_queue(struct http_upgrade *stream)
 {
 	size_t sent = 0;
 
@@ -115,15 +125,15 @@ static bool flush_queue(struct http_stream *stream)
 	return stream->watch != NULL && !stream->is_freed;
 }
 
-void http_stream_send(struct http_stream *stream, struct view bytes)
+void http_upgrade_send(struct http_upgrade *stream, struct view bytes)
 {
 	struct error err;
 	size_t sent = 0;
 
 	if (stream->watch == NULL)
 		return;
-	/* Most messages fit into the socket's buffer and need no turn of the loop. An error is
-	 * found once more, and reported, by flush_queue(). */
+	/* Most messages fit into the socket's buffer and need no turn of the loop. An error is not
+	 * reported from within this call: flush_queue() meets it again. */
 	if (stream->is_open && stream->queue.len == 0 &&
 	    curl_library.easy_send(stream->easy, bytes.ptr, bytes.len, &sent) == CURLE_OK) {
 		bytes = (struct view){ bytes.ptr + sent, bytes.len - sent };
@@ -131,16 +141,16 @@ void http_stream_send(struct http_stream *stream, struct view bytes)
 			return;
 	}
 	if (buf_add(&stream->queue, bytes, &err) < 0)
-		abort(); /* the owner did not look at http_stream_pending() */
+		abort(); /* a bug: the owner ignored http_upgrade_pending() */
 	loop_watch_write(stream->watch, true);
 }
 
-size_t http_stream_pending(const struct http_stream *stream)
+size_t http_upgrade_pending(const struct http_upgrade *stream)
 {
 	return stream->queue.len;
 }
 
-void http_stream_pause(struct http_stream *stream, bool is_paused)
+void http_upgrade_pause(struct http_upgrade *stream, bool is_paused)
 {
 	if (stream->watch == NULL || stream->is_paused == is_paused)
 		return;
@@ -161,7 +171,7 @@ static int read_status(const char *head)
 	return (head[9] - '0') * 100 + (head[10] - '0') * 10 + (head[11] - '0');
 }
 
-static void read_head(struct http_stream *stream, struct view bytes)
+static void read_head(struct http_upgrade *stream, struct view bytes)
 {
 	struct view rest;
 	char shown[240];
@@ -180,7 +190,8 @@ static void read_head(struct http_stream *stream, struct view bytes)
 		return;
 	status = read_status(stream->head.ptr);
 	rest = (struct view){ end + 4, stream->head.len - (size_t)(end + 4 - stream->head.ptr) };
-	/* 101 answers the upgrade; daemons without it answer 200 and use the connection alike. */
+	/* 101 accepts the upgrade. Older daemons answer 200 and use the connection in the same
+	 * way. */
 	if (status != 101 && status != 200) {
 		(void)error_set(&err, ERR_SYSTEM,
 		                "Docker at %s refused a connection to the container (status %d): "
@@ -197,7 +208,7 @@ static void read_head(struct http_stream *stream, struct view bytes)
 		stream->events->bytes(stream->ctx, rest);
 }
 
-static void receive_bytes(struct http_stream *stream)
+static void receive_bytes(struct http_upgrade *stream)
 {
 	static char bytes[CHUNK];
 
@@ -229,19 +240,17 @@ static void receive_bytes(struct http_stream *stream)
 
 static void on_ready(void *ctx)
 {
-	struct http_stream *stream = ctx;
+	struct http_upgrade *stream = ctx;
 
-	stream->depth++;
+	enter_stream(stream);
 	if (flush_queue(stream))
 		receive_bytes(stream);
-	stream->depth--;
-	if (stream->is_freed && stream->depth == 0)
-		free_stream_now(stream);
+	leave_stream(stream);
 }
 
 /* --- opening -------------------------------------------------------------------------- */
 
-static void start_stream(struct http_stream *stream)
+static void start_stream(struct http_upgrade *stream)
 {
 	curl_socket_t fd = CURL_SOCKET_BAD;
 	char *request;
@@ -255,39 +264,35 @@ static void start_stream(struct http_stream *stream)
 	request = mem_format("POST %s HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\n"
 	                     "Upgrade: tcp\r\nContent-Length: 0\r\n\r\n",
 	                     stream->path);
-	http_stream_send(stream, view_of(request));
+	http_upgrade_send(stream, view_of(request));
 	free(request);
 }
 
 static void on_connected(struct http_job *job, CURLcode result)
 {
-	struct http_stream *stream = container_of(job, struct http_stream, job);
+	struct http_upgrade *stream = container_of(job, struct http_upgrade, job);
 
-	stream->depth++;
+	enter_stream(stream);
 	if (result == CURLE_OK)
 		start_stream(stream);
 	else
 		fail_stream(stream, result);
-	stream->depth--;
-	if (stream->is_freed && stream->depth == 0)
-		free_stream_now(stream);
+	leave_stream(stream);
 }
 
 static void on_open_timeout(void *ctx)
 {
-	struct http_stream *stream = ctx;
+	struct http_upgrade *stream = ctx;
 
-	stream->depth++;
+	enter_stream(stream);
 	fail_stream(stream, CURLE_OPERATION_TIMEDOUT);
-	stream->depth--;
-	if (stream->is_freed && stream->depth == 0)
-		free_stream_now(stream);
+	leave_stream(stream);
 }
 
-struct http_stream *http_stream_open(struct http *http, const char *path,
-                                     const struct http_stream_events *events, void *ctx)
+struct http_upgrade *http_upgrade_open(struct http_client *http, const char *path,
+                                       const struct http_upgrade_events *events, void *ctx)
 {
-	struct http_stream *stream = mem_new(sizeof *stream);
+	struct http_upgrade *stream = mem_new(sizeof *stream);
 
 	stream->job.finished = on_connected;
 	stream->http = http;
@@ -299,10 +304,10 @@ struct http_stream *http_stream_open(struct http *http, const char *path,
 	loop_timer_start(stream->open_timer, OPEN_MS);
 	buf_init(&stream->head, HEAD_MAX);
 	buf_init(&stream->queue, QUEUE_MAX);
-	stream->easy = http_new_easy(http, path, &stream->job);
+	stream->easy = http_client_new_easy(http, path, &stream->job);
 	(void)curl_library.easy_setopt(stream->easy, CURLOPT_CONNECT_ONLY, 1L);
 	(void)curl_library.easy_setopt(stream->easy, CURLOPT_FRESH_CONNECT, 1L);
 	(void)curl_library.easy_setopt(stream->easy, CURLOPT_ERRORBUFFER, stream->detail);
-	http_add_easy(http, stream->easy);
+	http_client_add_easy(http, stream->easy);
 	return stream;
 }
