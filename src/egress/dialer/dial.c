@@ -8,7 +8,7 @@
 
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/message.h"
+#include "base/packet.h"
 #include "egress/dialer/internal.h"
 #include "loop/loop.h"
 #include "loop/watch.h"
@@ -112,7 +112,7 @@ static void on_readable(void *ctx)
 {
 	static struct dialer_reply reply; /* the program has one thread */
 	struct dial *dial = ctx;
-	int fd, r = message_take(dial->socket, &reply, sizeof reply, &fd);
+	int fd, r = packet_take(dial->socket, &reply, sizeof reply, &fd);
 
 	if (r > 0)
 		handle_reply(dial, &reply, fd);

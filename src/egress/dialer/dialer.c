@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/message.h"
+#include "base/packet.h"
 #include "egress/dialer/internal.h"
 
 int dialer_start(const struct dialer_config *config, struct dialer *ret, struct error *err)
@@ -40,7 +40,7 @@ int dialer_wait(const struct dialer *dialer, struct error *err)
 
 	if (dialer->pid == 0)
 		return 0;
-	if (!message_receive(dialer->socket, &reply, sizeof reply))
+	if (!packet_receive(dialer->socket, &reply, sizeof reply))
 		return error_set(err, ERR_SYSTEM, "start the dialer: the process has ended");
 	if (!reply.failed)
 		return 0;

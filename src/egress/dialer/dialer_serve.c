@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/message.h"
+#include "base/packet.h"
 #include "base/rights/caps.h"
 #include "base/rights/landlock.h"
 #include "egress/dialer/dialer.h"
@@ -42,7 +42,7 @@ static void refuse_request(int socket, const struct dialer_request *request, boo
 		.id = request->id, .failed = true, .is_refused = is_refused, .err = *why
 	};
 
-	(void)message_send(socket, &reply, sizeof reply, -1);
+	(void)packet_send(socket, &reply, sizeof reply, -1);
 }
 
 static NORETURN void run_child(const struct dialer_config *config, const struct upstream *upstream,
@@ -56,7 +56,7 @@ static NORETURN void run_child(const struct dialer_config *config, const struct 
 	        &config->ceiling->limits)); /* getaddrinfo() has no time-out of its own */
 	fd = dialer_connect(config->ceiling, upstream, host, request, &reply);
 	reply.failed = fd < 0;
-	(void)message_send(socket, &reply, sizeof reply, fd);
+	(void)packet_send(socket, &reply, sizeof reply, fd);
 	_exit(0);
 }
 
@@ -94,7 +94,7 @@ static NORETURN void serve_child(const struct dialer_config *config,
 	               (service->open != NULL &&
 	                service->open(service, upstream, host, request, &reply) < 0);
 	(void)alarm(0);
-	if (!message_send(socket, &reply, sizeof reply, ends[0]) || reply.failed)
+	if (!packet_send(socket, &reply, sizeof reply, ends[0]) || reply.failed)
 		_exit(1);
 	(void)close(ends[0]);
 	(void)close(
@@ -120,7 +120,7 @@ static bool receive_request(int socket, struct dialer_request *ret)
 
 	while (poll(&ready, 1, children != 0 ? REAP_MS : -1) <= 0)
 		reap_children(false);
-	return message_receive(socket, ret, sizeof *ret);
+	return packet_receive(socket, ret, sizeof *ret);
 }
 
 static void handle_request(const struct dialer_config *config, const struct upstream *upstream,
@@ -238,7 +238,7 @@ void dialer_serve(const struct dialer_config *config, const struct upstream *ups
 	static struct dialer_reply reply;
 
 	reply.failed = prepare_process(config, socket, &reply.err) < 0;
-	if (!message_send(socket, &reply, sizeof reply, -1) || reply.failed)
+	if (!packet_send(socket, &reply, sizeof reply, -1) || reply.failed)
 		_exit(1);
 	while (receive_request(socket, &request))
 		handle_request(config, upstream, &request, socket);

@@ -1,5 +1,5 @@
-/* dialer_service.h - a service of a dialer: what is at the other end of its connections instead of a
- * host outside. The mirror (egress/mirror) and the interceptor (egress/intercept) are services.
+/* dialer_service.h - a service of a dialer: what is at the other end of its connections instead of
+ * a host outside. The mirror (egress/mirror) and the interceptor (egress/intercept) are services.
  *
  * The dialer's process calls prepare() once, then, in a child process for each request, open() and
  * serve(). The child may block. */

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/num.h"
 #include "base/text/utf8.h"
-#include "wire/direct.h"
+#include "wire/direct_socket.h"
 
 /* The broker was tested with these versions of the API. Daemons before 1.40 (Docker 19.03) lack
  * options that it needs. */

@@ -1,5 +1,5 @@
 /* direct_connection.c - a connection to the agent in a container that goes around the daemon (see
- * wire/direct.h).
+ * wire/direct_socket.h).
  *
  * Between broker and agent, the attached stream passes through the daemon and the process that
  * holds the container's pipes, and each message wakes both. If the daemon is on this machine and
@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "engine/docker/internal.h"
-#include "wire/direct.h"
+#include "wire/direct_socket.h"
 
 bool direct_is_possible(const struct broker *broker, const struct docker_container *container)
 {

@@ -1,4 +1,4 @@
-#include "agent/confine.h"
+#include "agent/confinement.h"
 
 #include <linux/seccomp.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-static int copy_filter(struct confine_filter *filter, struct view bytes, const char *name,
+static int copy_filter(struct confinement_filter *filter, struct view bytes, const char *name,
                        struct error *err)
 {
 	if (bytes.len % sizeof filter->code[0] != 0)
@@ -35,7 +35,8 @@ static int make_ruleset(struct landlock *ret, struct error *err)
 	return landlock_allow_path(ret, "/dev", LANDLOCK_IOCTL_DEV, err);
 }
 
-int confine_init(struct confine *confine, const struct wire_welcome *welcome, struct error *err)
+int confinement_init(struct confinement *confine, const struct wire_welcome *welcome,
+                     struct error *err)
 {
 	confine->landlock.ruleset = -1;
 	if (copy_filter(&confine->programs, welcome->programs, "programs", err) < 0 ||
@@ -44,7 +45,7 @@ int confine_init(struct confine *confine, const struct wire_welcome *welcome, st
 	return welcome->flags & WIRE_WELCOME_LANDLOCK ? make_ruleset(&confine->landlock, err) : 0;
 }
 
-static int load_filter(const struct confine_filter *filter, struct error *err)
+static int load_filter(const struct confinement_filter *filter, struct error *err)
 {
 	union {
 		const struct sock_filter *in;
@@ -60,14 +61,14 @@ static int load_filter(const struct confine_filter *filter, struct error *err)
 	return 0;
 }
 
-int confine_program(const struct confine *confine, struct error *err)
+int confinement_apply_program(const struct confinement *confine, struct error *err)
 {
 	if (landlock_enforce(&confine->landlock, err) < 0)
 		return -1;
 	return load_filter(&confine->programs, err);
 }
 
-int confine_worker(const struct confine *confine, struct error *err)
+int confinement_apply_worker(const struct confinement *confine, struct error *err)
 {
 	return load_filter(&confine->workers, err);
 }

@@ -1,4 +1,4 @@
-#include "sandbox/usage.h"
+#include "sandbox/usage_request.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* usage.h - what a sandbox uses at this moment: memory, processor time, processes, disk.
+/* usage_request.h - what a sandbox uses at this moment: memory, processor time, processes, disk.
  *
  * Memory, time and processes come from the sandbox's cgroup where there is one, else from the
  * agent, whose numbers programs in the sandbox can falsify. Disk comes from the file system's quota

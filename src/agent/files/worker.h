@@ -1,4 +1,4 @@
-/* files.h - file operations, each in a worker process of its own with the user's rights, except
+/* worker.h - file operations, each in a worker process of its own with the user's rights, except
  * CHANGES (changes.c).
  *
  * The worker process runs one operation (ops.h) and writes whole frames to a SEQPACKET socket, one

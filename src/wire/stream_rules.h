@@ -1,4 +1,4 @@
-/* stream.h - the rules of the protocol over time: phases, stream numbers, credit.
+/* stream_rules.h - the rules of the protocol over time: phases, stream numbers, credit.
  *
  * A link is one end's state of the channel: the phase of the greeting and the streams opened so
  * far. A stream is one end's state of one stream: its kind, which channels have ended, and the

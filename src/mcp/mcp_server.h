@@ -1,4 +1,4 @@
-/* server.h - an MCP server: tables of tools, resources and prompts, served to any number of
+/* mcp_server.h - an MCP server: tables of tools, resources and prompts, served to any number of
  * sessions.
  *
  * The server knows no transport and no sandbox. The caller owns the tables and everything they

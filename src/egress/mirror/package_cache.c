@@ -1,4 +1,4 @@
-#include "egress/mirror/cache.h"
+#include "egress/mirror/package_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ enum {
 	COUNTED_BYTES = 16 << 20, /* that one write adds between two calls of count_temporary() */
 };
 
-int cache_open(const struct cache *cache, const char *name, int64_t *ret_age_s)
+int package_cache_open(const struct package_cache *cache, const char *name, int64_t *ret_age_s)
 {
 	int fd = openat(cache->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
@@ -39,7 +39,7 @@ int cache_open(const struct cache *cache, const char *name, int64_t *ret_age_s)
 	return fd;
 }
 
-void cache_remove(const struct cache *cache, const char *name)
+void package_cache_remove(const struct package_cache *cache, const char *name)
 {
 	(void)unlinkat(cache->dir, name, 0);
 }
@@ -53,7 +53,7 @@ static bool is_temporary(const char *name)
 
 /* The bytes of the files that are being written, which the limit of the entries does not count.
  * Those that a killed process has left are removed. */
-static uint64_t count_temporary(const struct cache *cache)
+static uint64_t count_temporary(const struct package_cache *cache)
 {
 	DIR *dir = fd_open_dir(cache->dir, ".");
 	const struct dirent *entry;
@@ -67,7 +67,7 @@ static uint64_t count_temporary(const struct cache *cache)
 		    fstatat(cache->dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if ((int64_t)time(NULL) - (int64_t)st.st_mtime > LEFT_S)
-			cache_remove(cache, entry->d_name);
+			package_cache_remove(cache, entry->d_name);
 		else
 			bytes += (uint64_t)st.st_size;
 	}
@@ -75,11 +75,11 @@ static uint64_t count_temporary(const struct cache *cache)
 	return bytes;
 }
 
-void cache_write_start(struct cache_write *write, const struct cache *cache)
+void package_cache_write_start(struct package_cache_write *write, const struct package_cache *cache)
 {
 	uint64_t number = 0;
 
-	*write = (struct cache_write){ .cache = cache, .fd = -1 };
+	*write = (struct package_cache_write){ .cache = cache, .fd = -1 };
 	/* Many downloads at once, all of which are cut off before they end, must not fill the
 	 * disk: files that are being written share a limit of their own. */
 	if (count_temporary(cache) > cache->max_bytes / 2 ||
@@ -91,16 +91,16 @@ void cache_write_start(struct cache_write *write, const struct cache *cache)
 	                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-void cache_write_cancel(struct cache_write *write)
+void package_cache_write_cancel(struct package_cache_write *write)
 {
 	if (write->fd < 0)
 		return;
 	(void)close(write->fd);
 	write->fd = -1;
-	cache_remove(write->cache, write->temporary);
+	package_cache_remove(write->cache, write->temporary);
 }
 
-void cache_write_bytes(struct cache_write *write, struct view bytes)
+void package_cache_write_bytes(struct package_cache_write *write, struct view bytes)
 {
 	const uint64_t before = write->bytes;
 	struct error ignored;
@@ -114,7 +114,7 @@ void cache_write_bytes(struct cache_write *write, struct view bytes)
 	    (write->bytes / COUNTED_BYTES != before / COUNTED_BYTES &&
 	     count_temporary(write->cache) > max) ||
 	    fd_write_all(write->fd, bytes, &ignored) < 0)
-		cache_write_cancel(write);
+		package_cache_write_cancel(write);
 }
 
 /* --- the limit --- */
@@ -131,7 +131,7 @@ struct known_entries {
 	uint64_t bytes;
 };
 
-static void add_known(void *ctx, const struct cache_entry *entry)
+static void add_known(void *ctx, const struct package_cache_entry *entry)
 {
 	struct known_entries *all = ctx;
 
@@ -153,19 +153,19 @@ static int compare_used(const void *a, const void *b)
 }
 
 /* Two processes may do this at the same time: then a few more entries are removed than needed. */
-static void enforce_limit(const struct cache *cache)
+static void enforce_limit(const struct package_cache *cache)
 {
 	struct known_entries all = { 0 };
 	struct error ignored;
 
-	if (cache_each(cache, add_known, &all, &ignored) == 0 &&
+	if (package_cache_each(cache, add_known, &all, &ignored) == 0 &&
 	    (all.bytes > cache->max_bytes || all.count > ENTRIES_MAX)) {
 		size_t left = all.count;
 
 		qsort(all.items, all.count, sizeof *all.items, compare_used);
 		for (size_t i = 0;
 		     i < all.count && (all.bytes > cache->max_bytes || left > ENTRIES_MAX); i++) {
-			cache_remove(cache, all.items[i].name);
+			package_cache_remove(cache, all.items[i].name);
 			all.bytes -= all.items[i].bytes;
 			left--;
 		}
@@ -173,12 +173,12 @@ static void enforce_limit(const struct cache *cache)
 	free(all.items);
 }
 
-void cache_write_finish(struct cache_write *write, const char *name)
+void package_cache_write_finish(struct package_cache_write *write, const char *name)
 {
 	if (write->fd < 0)
 		return;
 	if (renameat(write->cache->dir, write->temporary, write->cache->dir, name) < 0)
-		return cache_write_cancel(write);
+		return package_cache_write_cancel(write);
 	(void)close(write->fd);
 	write->fd = -1;
 	enforce_limit(write->cache);
@@ -186,10 +186,10 @@ void cache_write_finish(struct cache_write *write, const char *name)
 
 /* --- the entries --- */
 
-static void visit_entry(const struct cache *cache, const char *name,
-                        void (*each)(void *ctx, const struct cache_entry *entry), void *ctx)
+static void visit_entry(const struct package_cache *cache, const char *name,
+                        void (*each)(void *ctx, const struct package_cache_entry *entry), void *ctx)
 {
-	struct cache_entry entry = { .name = name };
+	struct package_cache_entry entry = { .name = name };
 	struct stat st;
 
 	if (fstatat(cache->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
@@ -200,8 +200,9 @@ static void visit_entry(const struct cache *cache, const char *name,
 	each(ctx, &entry);
 }
 
-int cache_each(const struct cache *cache, void (*each)(void *ctx, const struct cache_entry *entry),
-               void *ctx, struct error *err)
+int package_cache_each(const struct package_cache *cache,
+                       void (*each)(void *ctx, const struct package_cache_entry *entry), void *ctx,
+                       struct error *err)
 {
 	DIR *dir = fd_open_dir(cache->dir, ".");
 	const struct dirent *entry;

@@ -1,4 +1,4 @@
-#include "wire/stream.h"
+#include "wire/stream_rules.h"
 
 #include "base/error.h"
 #include "wire/bytes.h"

@@ -1,4 +1,4 @@
-#include "base/message.h"
+#include "base/packet.h"
 
 #include <errno.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-bool message_send(int socket, void *bytes, size_t len, int fd)
+bool packet_send(int socket, void *bytes, size_t len, int fd)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -32,7 +32,7 @@ bool message_send(int socket, void *bytes, size_t len, int fd)
 
 /* Without a buffer for control messages the kernel closes descriptors that were sent along, and
  * sets MSG_CTRUNC. */
-bool message_receive(int socket, void *bytes, size_t len)
+bool packet_receive(int socket, void *bytes, size_t len)
 {
 	struct iovec part = { bytes, len };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
@@ -44,7 +44,7 @@ bool message_receive(int socket, void *bytes, size_t len)
 	return n == (ssize_t)len && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
 }
 
-int message_take(int socket, void *bytes, size_t len, int *ret_fd)
+int packet_take(int socket, void *bytes, size_t len, int *ret_fd)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];

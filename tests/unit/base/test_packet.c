@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/message.h"
+#include "base/packet.h"
 #include "unit/test.h"
 
 struct pair {
@@ -30,8 +30,8 @@ static void message_of_the_right_size_is_received(void **state)
 	char got[8] = "";
 
 	(void)state;
-	assert_true(message_send(pair.ends[0], (char[]){ "seven b" }, 8, -1));
-	assert_true(message_receive(pair.ends[1], got, sizeof got));
+	assert_true(packet_send(pair.ends[0], (char[]){ "seven b" }, 8, -1));
+	assert_true(packet_receive(pair.ends[1], got, sizeof got));
 	assert_string_equal(got, "seven b");
 	close_pair(&pair);
 }
@@ -42,10 +42,10 @@ static void message_of_another_size_is_refused(void **state)
 	char got[8];
 
 	(void)state;
-	assert_true(message_send(pair.ends[0], (char[]){ "nine byte" }, 10, -1));
-	assert_false(message_receive(pair.ends[1], got, sizeof got));
-	assert_true(message_send(pair.ends[0], (char[]){ "short" }, 5, -1));
-	assert_false(message_receive(pair.ends[1], got, sizeof got));
+	assert_true(packet_send(pair.ends[0], (char[]){ "nine byte" }, 10, -1));
+	assert_false(packet_receive(pair.ends[1], got, sizeof got));
+	assert_true(packet_send(pair.ends[0], (char[]){ "short" }, 5, -1));
+	assert_false(packet_receive(pair.ends[1], got, sizeof got));
 	close_pair(&pair);
 }
 
@@ -55,8 +55,8 @@ static void message_with_a_descriptor_is_refused(void **state)
 	char got[8];
 
 	(void)state;
-	assert_true(message_send(pair.ends[0], (char[]){ "seven b" }, 8, STDERR_FILENO));
-	assert_false(message_receive(pair.ends[1], got, sizeof got));
+	assert_true(packet_send(pair.ends[0], (char[]){ "seven b" }, 8, STDERR_FILENO));
+	assert_false(packet_receive(pair.ends[1], got, sizeof got));
 	close_pair(&pair);
 }
 
@@ -67,16 +67,16 @@ static void message_is_taken_with_its_descriptor(void **state)
 	int fd = 0;
 
 	(void)state;
-	assert_int_equal(message_take(pair.ends[1], got, sizeof got, &fd), 0);
+	assert_int_equal(packet_take(pair.ends[1], got, sizeof got, &fd), 0);
 	assert_int_equal(fd, -1);
-	assert_true(message_send(pair.ends[0], (char[]){ "seven b" }, 8, STDERR_FILENO));
-	assert_int_equal(message_take(pair.ends[1], got, sizeof got, &fd), 1);
+	assert_true(packet_send(pair.ends[0], (char[]){ "seven b" }, 8, STDERR_FILENO));
+	assert_int_equal(packet_take(pair.ends[1], got, sizeof got, &fd), 1);
 	assert_string_equal(got, "seven b");
 	assert_true(fd > STDERR_FILENO);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(close(fd), 0);
-	assert_true(message_send(pair.ends[0], (char[]){ "no desc" }, 8, -1));
-	assert_int_equal(message_take(pair.ends[1], got, sizeof got, &fd), 1);
+	assert_true(packet_send(pair.ends[0], (char[]){ "no desc" }, 8, -1));
+	assert_int_equal(packet_take(pair.ends[1], got, sizeof got, &fd), 1);
 	assert_int_equal(fd, -1);
 	close_pair(&pair);
 }
@@ -90,16 +90,16 @@ static void message_that_is_not_taken_leaves_no_descriptor(void **state)
 
 	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
-	assert_true(message_send(pair.ends[0], (char[]){ "short" }, 5, ends[1]));
-	assert_int_equal(message_take(pair.ends[1], got, sizeof got, &fd), -1);
-	assert_true(message_send(pair.ends[0], (char[]){ "nine byte" }, 10, ends[1]));
-	assert_int_equal(message_take(pair.ends[1], got, sizeof got, &fd), -1);
+	assert_true(packet_send(pair.ends[0], (char[]){ "short" }, 5, ends[1]));
+	assert_int_equal(packet_take(pair.ends[1], got, sizeof got, &fd), -1);
+	assert_true(packet_send(pair.ends[0], (char[]){ "nine byte" }, 10, ends[1]));
+	assert_int_equal(packet_take(pair.ends[1], got, sizeof got, &fd), -1);
 	assert_int_equal(close(ends[1]), 0);
 	assert_int_equal(read(ends[0], got, 1), 0);
 	assert_int_equal(close(ends[0]), 0);
 	cleanup_fd(&pair.ends[0]);
 	pair.ends[0] = -1;
-	assert_int_equal(message_take(pair.ends[1], got, sizeof got, &fd), -1);
+	assert_int_equal(packet_take(pair.ends[1], got, sizeof got, &fd), -1);
 	close_pair(&pair);
 }
 
@@ -111,8 +111,8 @@ static void closed_end_is_reported(void **state)
 	(void)state;
 	cleanup_fd(&pair.ends[1]);
 	pair.ends[1] = -1;
-	assert_false(message_send(pair.ends[0], (char[]){ "seven b" }, 8, -1));
-	assert_false(message_receive(pair.ends[0], got, sizeof got));
+	assert_false(packet_send(pair.ends[0], (char[]){ "seven b" }, 8, -1));
+	assert_false(packet_receive(pair.ends[0], got, sizeof got));
 	close_pair(&pair);
 }
 
@@ -127,5 +127,5 @@ int main(void)
 		TEST(closed_end_is_reported),
 	};
 
-	return RUN_TESTS("base/message", tests);
+	return RUN_TESTS("base/packet", tests);
 }

@@ -1,4 +1,4 @@
-#include "agent/out.h"
+#include "agent/outgoing.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-bool out_is_free(struct out *out)
+bool outgoing_is_free(struct outgoing *out)
 {
-	if (out->end - out->start > OUT_BUSY)
+	if (out->end - out->start > OUTGOING_BUSY)
 		return false;
-	/* Moving the waiting bytes to the front makes room, because at most OUT_BUSY of them
+	/* Moving the waiting bytes to the front makes room, because at most OUTGOING_BUSY of them
 	 * wait. */
-	if (OUT_SIZE - out->end < OUT_TURN) {
+	if (OUTGOING_SIZE - out->end < OUTGOING_TURN) {
 		memmove(out->bytes, out->bytes + out->start, out->end - out->start);
 		out->end -= out->start;
 		out->start = 0;
@@ -22,23 +22,23 @@ bool out_is_free(struct out *out)
 	return true;
 }
 
-char *out_payload(struct out *out)
+char *outgoing_payload(struct outgoing *out)
 {
-	if (OUT_SIZE - out->end < WIRE_FRAME_MAX)
+	if (OUTGOING_SIZE - out->end < WIRE_FRAME_MAX)
 		agent_die("a handler sent more in one turn than the outgoing buffer holds");
 	return out->bytes + out->end + WIRE_HEADER;
 }
 
-void out_commit(struct out *out, const struct wire_frame *frame)
+void outgoing_commit(struct outgoing *out, const struct wire_frame *frame)
 {
 	wire_frame_header(frame, out->bytes + out->end);
 	out->end += WIRE_HEADER + frame->payload.len;
 }
 
-void out_message(struct out *out, const struct wire_message *message, uint32_t stream,
-                 uint8_t channel)
+void outgoing_message(struct outgoing *out, const struct wire_message *message, uint32_t stream,
+                      uint8_t channel)
 {
-	struct buf buf = buf_fixed(out->bytes + out->end, OUT_SIZE - out->end);
+	struct buf buf = buf_fixed(out->bytes + out->end, OUTGOING_SIZE - out->end);
 	struct error err;
 
 	if (wire_encode(message, stream, channel, &buf, &err) < 0)
@@ -46,7 +46,7 @@ void out_message(struct out *out, const struct wire_message *message, uint32_t s
 	out->end += buf.len;
 }
 
-void out_flush(struct out *out)
+void outgoing_flush(struct outgoing *out)
 {
 	while (out->end > out->start && !out->broken) {
 		ssize_t n = write(out->fd, out->bytes + out->start, out->end - out->start);

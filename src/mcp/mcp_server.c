@@ -1,4 +1,4 @@
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 
 #include <assert.h>
 #include <stdlib.h>
