@@ -37,7 +37,7 @@ static const struct param params[] = {
 	ARG_PATH(struct list_directory_args, path, "", .fallback.text = "."),
 	ARG(struct list_directory_args, depth, INT, "Levels; more than 1 draws a tree.", .min = 1,
 	    .max = DEPTH_MAX, .fallback.integer = 1),
-	ARG(struct list_directory_args, hidden, BOOL, "Also names that start with a dot."),
+	ARG(struct list_directory_args, hidden, BOOL, "Also .names."),
 	ARG(struct list_directory_args, limit, INT, "", .more = "Most entries.", .min = 1,
 	    .max = LIMIT_MAX, .fallback.integer = LIMIT_DEFAULT),
 	ARG(struct list_directory_args, offset, INT, "next_offset of an earlier answer.",

@@ -264,6 +264,17 @@ test('edits are made all or none', async () => {
   assert.equal(await sh('cat e.py'), before);
 });
 
+test('edit_file says how to change a file that is not UTF-8', async () => {
+  const advice = /^'\w+\.txt' was not changed: it is not UTF-8 text.* write_file and that encoding/;
+  await write_file({ path: 'latin.txt', content: 'caf\u00e9 au lait', encoding: 'latin-1' });
+  await write_file({ path: 'wide.txt', content: 'word', encoding: 'utf-16' });
+  refused(await edit_file({ path: 'latin.txt', edits: [{ old: '\u00e9', new: 'e' }] }), advice);
+  refused(await edit_file({ path: 'latin.txt', edits: [{ old: 'lait', new: '\u00e9t\u00e9' }] }), advice);
+  refused(await edit_file({ path: 'wide.txt', edits: [{ old: 'word', new: 'x' }] }), advice);
+  await edit_file({ path: 'latin.txt', edits: [{ old: 'lait', new: 'eau' }] });
+  assert.equal(await sh('od -An -tx1 latin.txt'), ' 63 61 66 e9 20 61 75 20 65 61 75\n');
+});
+
 test('an edit that fails says why', async () => {
   refused(await edit_file({ path: 'none.txt', edits: [{ old: 'a', new: 'b' }] }), /^'none\.txt' does not exist; its directory has: /);
   refused(await edit_file({ path: '.', edits: [{ old: 'a', new: 'b' }] }), /^'\.' is a directory, not a file/);
