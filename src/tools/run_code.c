@@ -123,7 +123,7 @@ static const struct param params[] = {
 static int set_unknown_language(const char *typed, struct error *err)
 {
 	struct nearest best = { 0 };
-	char names[300], printable[64];
+	char names[360], printable[64];
 
 	for (size_t i = 0; i < language_count; i++)
 		nearest_consider(&best, typed, languages[i].name);

@@ -105,7 +105,8 @@ static void on_program_ended(void *ctx, const struct run_end *run_end)
 
 	interpreter->run = NULL;
 	interpreter_flush_held(interpreter);
-	if (!interpreter->is_ready) {
+	/* At the deadline of the run the interpreter may be starting still. */
+	if (!interpreter->is_ready && !end.timed_out) {
 		char how[64];
 
 		describe_end(&end, how, sizeof how);
