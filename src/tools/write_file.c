@@ -29,7 +29,7 @@ static const struct param params[] = {
 	         "Missing directories are created; one that ends in / is a directory.",
 	         .required = true),
 	ARG(struct write_file_args, content, TEXT, "All of the new content, or what to append.",
-	    .max = CONTENT_MAX),
+	    .max = CONTENT_MAX, .also = PARAM_ALSO("contents", "file_text", "text", "data")),
 	ARG_ENCODING(struct write_file_args, encoding,
 	             "The file's; \"base64\": `content` is base64 of bytes."),
 	ARG(struct write_file_args, append, BOOL, "Add to the end instead."),

@@ -261,6 +261,7 @@ for (const [language, code, want] of [
   ['kotlin', 'fun main() {\n  throw Exception("told")\n}\n\nmain()', { stderr: /Exception: told/, compile_error: undefined }],
   ['scala', 'object App {\n  def main(a: Array[String]): Unit = println("scala " + a(0))\n}', { stdout: 'scala x\n', exit_code: 0 }],
   ['rust', 'fn main() { let n: i32 = std::env::args().count() as i32; println!("{}", i32::MAX - 1 + n); }', { stderr: /attempt to add with overflow/ }],
+  ['haskell', 'import qualified Data.Map as M\nmain = interact id >> print (M.fromList [(1, 2)])', { stdout: 'in\nfromList [(1,2)]\n', exit_code: 0 }],
   ['racket', '\n#lang racket\n(display (read-line))', { stdout: 'in', exit_code: 0 }],
   ['clojure', '(println (read-line) *command-line-args*)', { stdout: 'in (x)\n', exit_code: 0 }],
   ['groovy', 'println "groovy ${args[0]}"', { stdout: 'groovy x\n', exit_code: 0 }],
