@@ -9,18 +9,20 @@ struct copy_in_args {
 };
 
 static const struct param params[] = {
-	ARG_REQUIRED(struct copy_in_args, source, STRING, "File or directory of the host.",
-	             .more = "Absolute, or relative to the first allowed directory.", .min = 1,
-	             .max = TOOL_PATH_MAX),
+	ARG_REQUIRED(
+	        struct copy_in_args, source, STRING, "",
+	        .more = "File or directory of the host. Absolute, or relative to the first allowed "
+	                "directory.",
+	        .min = 1, .max = TOOL_PATH_MAX),
 	ARG(struct copy_in_args, path, STRING, "Target in the sandbox; default: in /workspace.",
 	    .more = "Absolute, or relative to /workspace. If it is an existing directory, a file "
 	            "is copied into it; a directory is copied into it if the path ends with a "
 	            "slash. Without it: /workspace and the name of the source.",
 	    .also = PARAM_ALSO("target", "destination"), .min = 1, .max = TOOL_PATH_MAX),
 	ARG(struct copy_in_args, gitignore, BOOL, "Leave out .git and what .gitignore files name."),
-	ARG(struct copy_in_args, overwrite, BOOL, "Replace existing files.",
-	    .more = "Other files of the directory stay. If false, nothing is copied when the "
-	            "target exists.",
+	ARG(struct copy_in_args, overwrite, BOOL, "",
+	    .more = "Replace existing files. Other files of the directory stay. If false, nothing "
+	            "is copied when the target exists.",
 	    .fallback.boolean = true),
 	WORK_PARAM_SANDBOX(struct copy_in_args, sandbox),
 	{ 0 },

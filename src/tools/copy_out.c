@@ -9,18 +9,20 @@ struct copy_out_args {
 };
 
 static const struct param params[] = {
-	ARG_PATH(struct copy_out_args, path, "File or directory of the sandbox.", .required = true),
+	ARG_REQUIRED(
+	        struct copy_out_args, path, STRING, "",
+	        .more = "File or directory of the sandbox. Absolute, or relative to /workspace.",
+	        .also = PARAM_ALSO("source", "file_path"), .min = 1, .max = TOOL_PATH_MAX),
 	ARG_REQUIRED(
 	        struct copy_out_args, target, STRING, "Path on the host.",
 	        .more = "Absolute, or relative to the first allowed directory. If it is an "
 	                "existing directory, a file is copied into it; a directory is copied into "
 	                "it if the target ends with a slash.",
 	        .also = PARAM_ALSO("destination"), .min = 1, .max = TOOL_PATH_MAX),
-	ARG(struct copy_out_args, overwrite, BOOL, "Replace existing files.",
-	    .more = "In a directory, those of the same names. If false, nothing is copied when the "
-	            "target exists."),
-	ARG(struct copy_out_args, preview, BOOL,
-	    "Write nothing: answer what would change, with a diff."),
+	ARG(struct copy_out_args, overwrite, BOOL, "",
+	    .more = "Replace existing files. In a directory, those of the same names. If false, "
+	            "nothing is copied when the target exists."),
+	ARG(struct copy_out_args, preview, BOOL, "Only answer what would change."),
 	WORK_PARAM_SANDBOX(struct copy_out_args, sandbox),
 	{ 0 },
 };

@@ -23,7 +23,7 @@ struct create_args {
 };
 
 static const struct param params[] = {
-	ARG(struct create_args, name, STRING, "To use instead of the id: letters, digits, . _ -",
+	ARG(struct create_args, name, STRING, "Instead of the id: letters, digits, . _ -",
 	    .more = "Unique among your sandboxes.", .max = SANDBOX_NAME_MAX),
 	ARG(struct create_args, image, STRING, "Image of the root file system, such as python:3.",
 	    .max = SPEC_IMAGE_MAX,
@@ -35,7 +35,7 @@ static const struct param params[] = {
 	SANDBOX_ARG_NETWORK(struct create_args),
 	ARG(struct create_args, gpu, STRING,
 	    "Graphics processors: none, auto for all, a number, or a name.", .max = 255),
-	ARG(struct create_args, env, MAP, "Environment of every program.", .max = 100,
+	ARG(struct create_args, env, MAP, "", .more = "Environment of every program.", .max = 100,
 	    .item_max = SANDBOX_ENV_MAX),
 	ARG(struct create_args, labels, MAP, "For finding it with list_sandboxes.", .max = 20,
 	    .item_max = SANDBOX_LABELS_MAX),
@@ -45,9 +45,8 @@ static const struct param params[] = {
 	    .item_max = SPEC_TARGET_MAX),
 	ARG(struct create_args, idle_s, INT, "Seconds without work until it sleeps; 0: never.",
 	    .max = IDLE_MAX_S, .fallback.integer = -1),
-	ARG(struct create_args, lifetime_s, INT,
-	    "Seconds until it is deleted with its files; 0: never.", .max = LIFETIME_MAX_S,
-	    .fallback.integer = -1),
+	ARG(struct create_args, lifetime_s, INT, "Seconds until it is deleted; 0: never.",
+	    .max = LIFETIME_MAX_S, .fallback.integer = -1),
 	{ 0 },
 };
 

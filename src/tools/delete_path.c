@@ -16,8 +16,9 @@ struct delete_path_args {
 };
 
 static const struct param params[] = {
-	ARG_PATH(struct delete_path_args, path, "File, link or directory.", .required = true),
-	ARG(struct delete_path_args, recursive, BOOL, "Delete a directory with all it has."),
+	ARG_PATH(struct delete_path_args, path, "", .required = true),
+	ARG(struct delete_path_args, recursive, BOOL, "",
+	    .more = "Delete a directory with all it has."),
 	WORK_PARAM_SANDBOX(struct delete_path_args, sandbox),
 	{ 0 },
 };

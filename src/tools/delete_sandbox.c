@@ -16,7 +16,7 @@ struct delete_args {
 };
 
 static const struct param params[] = {
-	ARG_REQUIRED(struct delete_args, sandbox, STRING, "Id or name.", .max = 64,
+	ARG_REQUIRED(struct delete_args, sandbox, STRING, "", .more = "Id or name.", .max = 64,
 	             .also = PARAM_ALSO("sandbox_id"), .complete = work_complete_sandbox),
 	{ 0 },
 };

@@ -6,6 +6,7 @@
 #include "mcp/content.h"
 #include "tools/catalogue.h"
 #include "tools/files/edit_text.h"
+#include "tools/files/file_text.h"
 #include "tools/files/file_work.h"
 #include "tools/support/params.h"
 
@@ -29,14 +30,15 @@ static const struct param edit_fields[] = {
 	ARG_REQUIRED(struct edit, old, TEXT, "The exact text to replace, without line numbers.",
 	             .max = TEXT_MAX,
 	             .also = PARAM_ALSO("old_string", "old_str", "old_text", "oldText")),
-	ARG_REQUIRED(struct edit, new, TEXT, "The text in its place.", .max = TEXT_MAX,
+	ARG_REQUIRED(struct edit, new, TEXT, "", .more = "The text in its place.", .max = TEXT_MAX,
 	             .also = PARAM_ALSO("new_string", "new_str", "new_text", "newText")),
-	ARG(struct edit, all, BOOL, "Replace every occurrence.", .also = PARAM_ALSO("replace_all")),
+	ARG(struct edit, all, BOOL, "", .more = "Replace every occurrence.",
+	    .also = PARAM_ALSO("replace_all")),
 	{ 0 },
 };
 
 static const struct param params[] = {
-	ARG_PATH(struct edit_file_args, path, "A text file.", .required = true),
+	ARG_PATH(struct edit_file_args, path, "", .required = true),
 	ARG(struct edit_file_args, edits, RECORDS, "Made in order: all of them or none.",
 	    .more = "A single edit may also be given by `old_string`, `new_string` and "
 	            "`replace_all` beside `path`.",
@@ -128,14 +130,54 @@ static void on_second_stat(struct file_work *file, const struct files_reply *rep
 	file_work_request(file, &request, buf_view(&e->text), REPLY_MAX, on_written);
 }
 
+static bool is_ascii(struct view text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if ((unsigned char)text.ptr[i] > 127)
+			return false;
+	return true;
+}
+
+/* Edits are UTF-8. In a file of another encoding characters other than ASCII would not be found, or
+ * would become bytes of a second encoding. */
+static bool edits_are_ascii(const struct edit_file *e)
+{
+	for (size_t i = 0; i < e->count; i++)
+		if (!is_ascii(e->edits[i].old) || !is_ascii(e->edits[i].new))
+			return false;
+	return true;
+}
+
+static void fail_not_utf8(struct file_work *file)
+{
+	char shown[SHOWN];
+
+	file_work_fail(
+	        file, ERR_INVALID,
+	        "'%s' was not changed: it is not UTF-8 text, and in such a file only an ASCII "
+	        "text that it has can be replaced. Read it with encoding \"latin-1\" or "
+	        "\"utf-16\" and write all of it with write_file and that encoding, or change "
+	        "it with a program",
+	        utf8_escape(view_of(file->path), shown, sizeof shown));
+}
+
 static void on_text(struct file_work *file, const struct files_reply *reply)
 {
 	struct edit_file *e = container_of(file, struct edit_file, file);
 	struct view text = reply->bytes.len != 0 ? reply->bytes : view_of("");
+	bool is_text = file_is_text(&(struct view){ text.ptr, text.len }, false);
 	struct error err;
 	char shown[SHOWN];
 
+	if (!is_text && !edits_are_ascii(e)) {
+		fail_not_utf8(file);
+		return;
+	}
 	if (edit_text(text, e->edits, e->count, &e->text, &e->diff, &e->replaced, &err) < 0) {
+		if (!is_text && err.kind == ERR_NOT_FOUND) {
+			fail_not_utf8(file);
+			return;
+		}
 		(void)error_wrap(&err, "'%s' was not changed",
 		                 utf8_escape(view_of(file->path), shown, sizeof shown));
 		work_fail(&file->work, &err);

@@ -17,7 +17,8 @@ struct list_args {
 };
 
 static const struct param params[] = {
-	ARG(struct list_args, offset, INT, "How many of the newest to skip.", .max = 1000000),
+	ARG(struct list_args, offset, INT, "", .more = "How many of the newest to skip.",
+	    .max = 1000000),
 	ARG(struct list_args, limit, INT, "", .more = "Most sandboxes.", .min = 1, .max = LIMIT_MAX,
 	    .fallback.integer = 100),
 	ARG(struct list_args, labels, MAP, "Only those with these labels.", .max = 20,

@@ -21,8 +21,8 @@ struct move_path_args {
 };
 
 static const struct param params[] = {
-	ARG(struct move_path_args, path, STRING, "File, link or directory.", .required = true,
-	    .more = "Absolute, or relative to /workspace.",
+	ARG(struct move_path_args, path, STRING, "", .required = true,
+	    .more = "File, link or directory. Absolute, or relative to /workspace.",
 	    .also = PARAM_ALSO("file_path", "source", "from"), .min = 1, .max = TOOL_PATH_MAX),
 	ARG(struct move_path_args, target, STRING, "The new path, or a directory.",
 	    .required = true,
@@ -31,7 +31,7 @@ static const struct param params[] = {
 	ARG(struct move_path_args, copy, BOOL, "Keep the source."),
 	ARG(struct move_path_args, to_sandbox, STRING, "Copy it into this sandbox.", .max = 64,
 	    .complete = work_complete_sandbox),
-	ARG(struct move_path_args, overwrite, BOOL, "Replace an existing file."),
+	ARG(struct move_path_args, overwrite, BOOL, "", .more = "Replace an existing file."),
 	WORK_PARAM_SANDBOX(struct move_path_args, sandbox),
 	{ 0 },
 };

@@ -92,7 +92,7 @@ const struct mcp_tool tool_process_output = {
 	.name = "process_output",
 	.title = "Read a process's output",
 	.help = "Read what a process has printed since the last answer, whether it still runs, and "
-	        "how it ended. Waiting here is better than calling again and again.",
+	        "how it ended. Better wait here than call again.",
 	.more = "Processes come from run_command with `background`, and from calls that took too "
 	        "long. What Belljar says begins with \"[belljar: \", which no program can print. "
 	        "The oldest output of a process that prints much is dropped; the answer says how "

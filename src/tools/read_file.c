@@ -30,14 +30,14 @@ struct read_file_args {
 };
 
 static const struct param params[] = {
-	ARG_PATH(struct read_file_args, path, "Any file the sandbox's user may read.",
-	         .required = true),
+	ARG_PATH(struct read_file_args, path, "", .required = true),
 	ARG(struct read_file_args, offset, INT,
 	    "First line, from 1 (with base64: first byte, from 0).", .max = (int64_t)1 << 53),
 	ARG(struct read_file_args, limit, INT,
-	    "Most lines (with base64: bytes); 0: 2000 lines (3.75 MiB).", .max = LIMIT_MAX),
+	    "Most lines (with base64: bytes); 0: 2000 lines (3.75 MiB).", .max = LIMIT_MAX,
+	    .also = PARAM_ALSO("head", "max_lines")),
 	ARG(struct read_file_args, numbers, BOOL, "Number the lines."),
-	ARG_ENCODING(struct read_file_args, encoding, "\"base64\" reads the bytes of any file."),
+	ARG_ENCODING(struct read_file_args, encoding, ""),
 	WORK_PARAM_SANDBOX(struct read_file_args, sandbox),
 	{ 0 },
 };

@@ -23,8 +23,8 @@ struct request_args {
 
 static const struct param params[] = {
 	ARG_REQUIRED(struct request_args, hosts, STRINGS,
-	             "Such as example.org, *.example.org, example.org:8443.", .min = 1,
-	             .max = HOSTS_MAX, .item_max = NET_HOST_SIZE),
+	             "Such as example.org or *.example.org:8443.", .min = 1, .max = HOSTS_MAX,
+	             .item_max = NET_HOST_SIZE),
 	ARG_REQUIRED(struct request_args, why, STRING, "What for; the user reads it.", .min = 1,
 	             .max = WHY_MAX),
 	WORK_PARAM_SANDBOX(struct request_args, sandbox),

@@ -42,7 +42,8 @@ static const struct param file_fields[] = {
 	  .max = 4095,
 	  .offset = offsetof(struct file_arg, path),
 	  .also = PARAM_ALSO("file_path"),
-	  .help = "Absolute, or relative to /workspace." },
+	  .help = "",
+	  .more = "Absolute, or relative to /workspace." },
 	{ .name = "content",
 	  .type = PARAM_TEXT,
 	  .required = true,
@@ -55,7 +56,8 @@ static const struct param file_fields[] = {
 	  .values = content_encoding_names,
 	  .fallback.text = "utf-8",
 	  .offset = offsetof(struct file_arg, encoding),
-	  .help = "How `content` is encoded." },
+	  .help = "",
+	  .more = "How `content` is encoded." },
 	{ 0 },
 };
 
@@ -75,7 +77,7 @@ static const struct param params[] = {
 	  .min = 1,
 	  .max = CODE_MAX,
 	  .offset = offsetof(struct code_args, code),
-	  .also = PARAM_ALSO("source", "script"),
+	  .also = PARAM_ALSO("source", "script", "python_code"),
 	  .help = "",
 	  .more = "The source text." },
 	{ .name = "language",
@@ -93,10 +95,10 @@ static const struct param params[] = {
 	  .max = SESSION_NAME_MAX,
 	  .offset = offsetof(struct code_args, session),
 	  .also = PARAM_ALSO("session_id"),
-	  .help = "Any name, for instance \"main\". Code with the same name shares variables and "
-	          "imports, as cells of a notebook do. For Python, JavaScript, TypeScript, "
-	          "Bash, Ruby and R. Without it the code runs in a new process.",
-	  .more = "The name has no spaces." },
+	  .help = "Any name, such as \"main\": code with the same name shares variables and "
+	          "imports, as cells of a notebook do. For Python, JavaScript, TypeScript, Bash, "
+	          "Ruby and R.",
+	  .more = "Without it the code runs in a new process. The name has no spaces." },
 	{ .name = "args",
 	  .type = PARAM_STRINGS,
 	  .max = 1000,
@@ -123,7 +125,7 @@ static const struct param params[] = {
 static int set_unknown_language(const char *typed, struct error *err)
 {
 	struct nearest best = { 0 };
-	char names[300], printable[64];
+	char names[360], printable[64];
 
 	for (size_t i = 0; i < language_count; i++)
 		nearest_consider(&best, typed, languages[i].name);
@@ -225,10 +227,10 @@ const struct mcp_tool tool_run_code = {
 	.title = "Run code",
 	.help = "Run code in a sandbox, isolated from the user's machine and usually without "
 	        "network. It starts in /workspace, whose files stay from call to call; with "
-	        "`session` variables stay too. The last expression's value is answered, and "
-	        "figures come back as pictures. Code that takes long goes on as a process: see "
-	        "process_output. Lines that begin with \"[belljar: \" are Belljar's own. For "
-	        "shell commands use run_command.",
+	        "`session` variables stay too. Answers the last expression's value; figures come "
+	        "back as pictures. Code that takes long goes on as a process: see process_output. "
+	        "Lines that begin with \"[belljar: \" are Belljar's. For shell commands use "
+	        "run_command.",
 	.more = "Python unless `language` says otherwise. Python knows what notebooks do: "
 	        "!commands, magics such as %time and %%bash, await, display() and "
 	        "IPython.display. A `;` at the end hides the value. Figures of matplotlib and PIL "

@@ -35,7 +35,7 @@ static const struct param params[] = {
 	  .max = 1000,
 	  .item_max = COMMAND_MAX,
 	  .offset = offsetof(struct command_args, argv),
-	  .help = "Instead of `command`: a program and its arguments, without a shell." },
+	  .help = "Instead of `command`: a program and its arguments." },
 	RUN_PARAM_BACKGROUND(struct command_args, background,
 	                     ": for servers and interactive programs"),
 	{ .name = "pty",

@@ -10,8 +10,9 @@ struct server_info_args {
 static const char *const details[] = { "brief", "full", NULL };
 
 static const struct param params[] = {
-	ARG(struct server_info_args, detail, ENUM, "\"full\" adds every limit in force.",
-	    .values = details, .fallback.text = "brief"),
+	ARG(struct server_info_args, detail, ENUM, "",
+	    .more = "\"full\" adds every limit in force.", .values = details,
+	    .fallback.text = "brief"),
 	{ 0 },
 };
 

@@ -22,9 +22,8 @@ struct tool_help_args {
 static const struct param params[] = {
 	ARG(struct tool_help_args, module, STRING, "As Python imports it: \"geo.shapes\".",
 	    .min = 1, .max = NAME_MAX_BYTES),
-	ARG(struct tool_help_args, function, STRING,
-	    "A function, class or method of the module: \"area\", \"Shape.area\".", .min = 1,
-	    .max = NAME_MAX_BYTES),
+	ARG(struct tool_help_args, function, STRING, "Such as \"area\" or \"Shape.area\".",
+	    .min = 1, .max = NAME_MAX_BYTES),
 	{ 0 },
 };
 
@@ -298,8 +297,8 @@ static bool has_tools_dir(const void *app)
 const struct mcp_tool tool_tool_help = {
 	.name = "tool_help",
 	.title = "Help on the user's own tools",
-	.help = "See which Python modules the user has put into /tools: all of them, the functions "
-	        "of a `module`, or the documentation of a `function`.",
+	.help = "Show the user's own Python modules in /tools, the functions of a `module`, or the "
+	        "documentation of a `function`.",
 	.more = "The source is only parsed: nothing in the modules is run.",
 	.is_offered = has_tools_dir,
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,

@@ -164,6 +164,12 @@ static void record_run(struct foreground *fg, const char *outcome)
 	                   clock_now_ms() - fg->started_ms, fg->what, outcome);
 }
 
+/* A terminal in raw mode does not return to the first column by itself. */
+static const char *line_end(const struct foreground *fg)
+{
+	return fg->options.on_screen ? "\r\n" : "\n";
+}
+
 static void on_ended(void *ctx, const struct run_end *end)
 {
 	struct foreground *fg = ctx;
@@ -174,8 +180,8 @@ static void on_ended(void *ctx, const struct run_end *end)
 		fg->status = STATUS_TIMED_OUT;
 		(void)snprintf(outcome, sizeof outcome, "timed out");
 		(void)fprintf(stderr,
-		              "belljar: the program was killed after its time-out of %llu s\n",
-		              (unsigned long long)fg->options.timeout_s);
+		              "belljar: the program was killed after its time-out of %llu s%s",
+		              (unsigned long long)fg->options.timeout_s, line_end(fg));
 	} else if (end->signal != 0) {
 		fg->status = STATUS_SIGNAL + end->signal;
 		(void)snprintf(outcome, sizeof outcome, "signal %d", end->signal);
@@ -184,7 +190,7 @@ static void on_ended(void *ctx, const struct run_end *end)
 		(void)snprintf(outcome, sizeof outcome, "exit code %d", end->code);
 	}
 	if (end->note[0] != '\0')
-		(void)fprintf(stderr, "belljar: %s\n", end->note);
+		(void)fprintf(stderr, "belljar: %s%s", end->note, line_end(fg));
 	record_run(fg, outcome);
 	end_when_written(fg);
 }
@@ -206,7 +212,7 @@ static void on_failed(void *ctx, const struct error *why)
 	fg->status = attachment_signal_status(fg->attachment);
 	if (fg->status == 0) { /* otherwise a signal of this process ended the program */
 		fg->status = status_for_error(why);
-		(void)fprintf(stderr, "belljar: %s\n", why->msg);
+		(void)fprintf(stderr, "belljar: %s%s", why->msg, line_end(fg));
 	}
 	record_run(fg, why->msg);
 	end_when_written(fg);

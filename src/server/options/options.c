@@ -14,12 +14,26 @@
 
 /* --- the command line --- */
 
+static bool is_flag_of(struct view name, unsigned verb)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if ((option_specs[i].verbs & verb) != 0 && view_is(name, option_specs[i].name))
+			return true;
+	return false;
+}
+
 static int set_unknown_flag(struct view name, unsigned verb, struct error *err)
 {
 	struct nearest best = { 0 };
 	char shown[80];
 
 	(void)utf8_escape(name, shown, sizeof shown);
+	if (verb == FOR_CONNECT && is_flag_of(name, FOR_SERVE))
+		return error_set(
+		        err, ERR_INVALID,
+		        "--%s is an option of the server: give it behind --, as in 'belljar "
+		        "connect CLIENT -- --%s ...'",
+		        shown, shown);
 	for (size_t i = 0; i < OPTION_COUNT; i++)
 		if ((option_specs[i].verbs & verb) != 0)
 			nearest_consider(&best, shown, option_specs[i].name);

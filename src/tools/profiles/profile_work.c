@@ -205,7 +205,7 @@ void profile_run(struct profile_work *w, const struct process_options *options, 
 
 int profile_find_language(const char *name, const struct language **ret, struct error *err)
 {
-	char names[200], shown[64];
+	char names[360], shown[64];
 
 	*ret = language_find(name);
 	if (*ret != NULL)

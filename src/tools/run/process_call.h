@@ -46,5 +46,5 @@ uint64_t process_call_total(struct process *process);
 	{                                                                                          \
 		.name = "process", .type = PARAM_STRING, .required = true, .min = 1,               \
 		.max = PROCESS_ID_MAX, .offset = offsetof(type_, member_),                         \
-		.help = "Id from an earlier answer: \"p7\"."                                       \
+		.help = "Id, such as \"p7\"."                                                      \
 	}

@@ -49,9 +49,9 @@ void run_params_complete_schema(const void *app, json_t *properties);
 	{                                                                                          \
 		.name = "cwd", .type = PARAM_STRING, .max = 4095,                                  \
 		.offset = offsetof(type_, member_.cwd),                                            \
-		.also = PARAM_ALSO("workdir", "working_directory"),                                \
-		.help = "Directory to start in; /workspace by default.",                           \
-		.more = "Absolute, or relative to /workspace."                                     \
+		.also = PARAM_ALSO("workdir", "working_directory"), .help = "",                    \
+		.more = "Directory to start in; /workspace by default. Absolute, or relative to "  \
+		        "/workspace."                                                              \
 	}
 #define RUN_PARAM_BACKGROUND(type_, member_, for_)                                                 \
 	{                                                                                          \
@@ -67,7 +67,7 @@ void run_params_complete_schema(const void *app, json_t *properties);
 	{                                                                                          \
 		.name = "timeout_s", .type = PARAM_NUMBER, .max = RUN_TIMEOUT_MAX_S,               \
 		.offset = offsetof(type_, member_.timeout_s),                                      \
-		.also = PARAM_ALSO("timeout", "timeout_seconds"),                                  \
-		.help = "Seconds until the program is ended.",                                     \
-		.more = "Without it, or with 0, the server's default (--timeout) holds."           \
+		.also = PARAM_ALSO("timeout", "timeout_seconds"), .help = "",                      \
+		.more = "Seconds until the program is ended. Without it, or with 0, the server's " \
+		        "default (--timeout) holds."                                               \
 	}

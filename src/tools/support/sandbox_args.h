@@ -36,14 +36,13 @@ struct sandbox_limit_args { /* 0: not given */
 /* The two arguments of sandbox_args_network(). */
 #define SANDBOX_ARG_NETWORK(type_)                                                                 \
 	ARG(type_, network, ENUM,                                                                  \
-	    "What programs may reach: none, packages (package indexes), allow (network_allow), "   \
-	    "open.",                                                                               \
+	    "What programs may reach; packages: package indexes, allow: network_allow.",           \
 	    .more = "Programs get there through a proxy that the environment names (HTTP_PROXY "   \
 	            "and the like).",                                                              \
 	    .values = net_mode_names),                                                             \
 	        ARG(type_, network_allow, STRINGS,                                                 \
-	            "Hosts, such as example.org, *.example.org, example.org:8443.",                \
-	            .max = HOST_RULES_MAX, .item_max = NET_HOST_SIZE)
+	            "Hosts, such as example.org or *.example.org:8443.", .max = HOST_RULES_MAX,    \
+	            .item_max = NET_HOST_SIZE)
 
 /* Sets the limits that are given, unless one is above the server's ceiling. */
 MUST_CHECK int sandbox_args_limits(const struct tools_context *context,

@@ -239,6 +239,11 @@ int tools_find_sandbox(const struct tools_context *context, const char *owner, c
 		return -1;
 	if (name == NULL)
 		return sandbox_get_default(context->manager, &options, false, ret, err);
+	if (name[0] == '\0')
+		return error_set(
+		        err, ERR_INVALID,
+		        "argument 'sandbox' is empty: leave it out for the default sandbox; "
+		        "list_sandboxes lists yours");
 	if (sandbox_find(context->manager, owner, name, ret, err) == 0)
 		return 0;
 	if (err->kind != ERR_NOT_FOUND)

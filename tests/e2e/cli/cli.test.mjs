@@ -165,6 +165,12 @@ describe('shell', { skip: NO_PTY }, () => {
     assert.match(out, /41 111\r\n/);
   });
 
+  test('messages about a program with a terminal end their lines', () => {
+    const { out, same, status } = typeInto([], ['exec', ...STATE, '-t', 'nothing-of-this-name']);
+    assert.match(out, /^belljar: nothing-of-this-name: No such file or directory\r\n/);
+    assert.deepEqual({ same, status }, { same: true, status: 127 });
+  });
+
   test('a sandbox with a name is kept', () => {
     typed([['$ ', 'echo data >kept; exit\r']], ['shelled']);
     assert.equal(verb('exec', ['--sandbox', 'shelled', 'cat', 'kept']).stdout, 'data\n');

@@ -226,6 +226,18 @@ static const char *describe_silence(const struct answer *a, bool is_cell)
 	                 "flush)";
 }
 
+/* What the end of the time did. A cell that replaces the traps of its interpreter ends it at the
+ * interrupt. */
+static const char *describe_time_out(const struct process_state *state, bool is_cell)
+{
+	if (!is_cell)
+		return "the program and all it started were ended";
+	if (!state->state_is_lost)
+		return "the cell was interrupted";
+	return state->end.signal != 0 ? "the cell ignored the interrupt and was killed"
+	                              : "the cell was interrupted, which ended its interpreter";
+}
+
 /* Describes the end for the status line; "" if there is nothing to say. */
 static void describe_end(const struct answer *a, char *out, size_t size)
 {
@@ -240,10 +252,7 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 	out[0] = '\0';
 	if (end->timed_out)
 		(void)snprintf(out, size, "timed out after %g s: %s; %s", (double)ms / 1000,
-		               !is_cell ? "the program and all it started were ended"
-		               : state->state_is_lost
-		                       ? "the cell ignored the interrupt and was killed"
-		                       : "the cell was interrupted",
+		               describe_time_out(state, is_cell),
 		               is_silent ? silence : "its output is above");
 	else if (end->signal != 0)
 		(void)snprintf(out, size, "killed by %s", run_text_signal(end->signal, name));
@@ -259,6 +268,8 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 
 static void add_exit(struct answer *a)
 {
+	static const char more_time[] =
+	        "for more time pass a larger timeout_s, or background: true";
 	const struct run_end *end = &a->r->state->end;
 	char words[240], name[24];
 
@@ -268,6 +279,10 @@ static void add_exit(struct answer *a)
 		           end->note);
 	if (end->note[0] != '\0')
 		add_note(a, end->note);
+	if (end->timed_out) {
+		add_status(a, "%s", more_time);
+		add_note(a, more_time);
+	}
 	if (end->signal != 0)
 		json_set(a->structured, "signal", json_str(run_text_signal(end->signal, name)));
 	else

@@ -210,6 +210,10 @@ static void invalid_argument_is_refused_with_the_reason(void **state)
 		  { "--max_line=5" },
 		  "unknown option '--max_line'; did you mean '--max-line'?" },
 		{ FOR_SERVE, { "--json" }, "unknown option '--json'" },
+		{ FOR_CONNECT,
+		  { "--allow-path", "/x" },
+		  "--allow-path is an option of the server: give it behind --, as in 'belljar connect "
+		  "CLIENT -- --allow-path ...'" },
 		{ FOR_SERVE, { "--zzzzzzzz" }, "unknown option '--zzzzzzzz'" },
 		{ FOR_SERVE, { "--=x" }, "unknown option '--'" },
 		{ FOR_SERVE, { "--a\nb" }, "unknown option '--a\\nb'" },

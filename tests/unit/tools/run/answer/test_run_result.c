@@ -118,6 +118,8 @@ static void counts_have_commas(void **state)
 /* --- results --- */
 
 /* A result and the answer made from it. */
+#define MORE_TIME "[belljar: for more time pass a larger timeout_s, or background: true]"
+
 struct answer_case {
 	struct process_state state;
 	struct run_result result;
@@ -247,14 +249,14 @@ static void status_line_describes_the_end(void **state)
 		  false,
 		  1500,
 		  "a\n[belljar: timed out after 1.5 s: the program and all it started were ended; its output "
-		  "is above]" },
+		  "is above]\n" MORE_TIME },
 		{ "",
 		  "",
 		  { .signal = 15, .timed_out = true },
 		  false,
 		  5000,
 		  "[belljar: timed out after 5 s: the program and all it started were ended; no output "
-		  "arrived (a program that buffers it needs stdbuf -oL, or to flush)]" },
+		  "arrived (a program that buffers it needs stdbuf -oL, or to flush)]\n" MORE_TIME },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -448,20 +450,26 @@ static void cell_without_output_says_so(void **state)
 	assert_string_equal(
 	        t.text,
 	        "[belljar: timed out after 2 s: the cell ignored the interrupt and was killed; no "
-	        "output arrived]\n"
+	        "output arrived]\n" MORE_TIME "\n"
 	        "[belljar: the session's state was lost before this call, and the session started "
 	        "again: it exited with code 3]\n"
 	        "[belljar: the session's state is lost, and the next call with this session "
 	        "starts again: its interpreter was killed]");
-	assert_string_equal(json_of(&t, "note"),
-	                    "\"it exited with code 3; its interpreter was killed\"");
+	assert_string_equal(
+	        json_of(&t, "note"),
+	        "\"for more time pass a larger timeout_s, or background: true; it exited "
+	        "with code 3; its interpreter was killed\"");
+	end_case(&t);
+	t.state.end = (struct run_end){ .code = 130, .timed_out = true };
+	make_answer(&t);
+	assert_non_null(strstr(t.text, "the cell was interrupted, which ended its interpreter"));
 	end_case(&t);
 	t.state.state_is_lost = false;
 	t.state.end = (struct run_end){ .timed_out = true };
 	make_answer(&t);
 	assert_string_equal(t.text,
 	                    "[belljar: timed out after 2 s: the cell was interrupted; no output "
-	                    "arrived]\n"
+	                    "arrived]\n" MORE_TIME "\n"
 	                    "[belljar: the session's state was lost before this call, and the "
 	                    "session started again: it exited with code 3]");
 	end_case(&t);
