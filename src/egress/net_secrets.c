@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "base/text/base64.h"
 
 /* --- reading --- */
@@ -35,10 +35,7 @@ static void make_placeholder(struct net_secret *secret)
 	bool is_hex = secret->value[strspn(secret->value, "0123456789abcdefABCDEF")] == '\0';
 	unsigned char bytes[NET_SECRET_MAX];
 
-	/* getrandom() returns up to 256 bytes in one call without being interrupted. */
-	for (size_t done = 0; done < len; done += 256)
-		if (getrandom(bytes + done, len - done < 256 ? len - done : 256, 0) < 0)
-			abort(); /* the kernel has no random numbers: nothing here is safe */
+	random_bytes(bytes, len);
 	memcpy(secret->placeholder, secret->value, len + 1);
 	for (size_t i = from; i < len; i++) {
 		unsigned char c = (unsigned char)secret->value[i];

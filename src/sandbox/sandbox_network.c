@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "egress/mirror/mirror.h"
 #include "egress/net_secrets.h"
 #include "loop/loop.h"
@@ -244,17 +244,9 @@ void sandbox_stop_gates(struct sandbox *sandbox)
 
 /* --- installers --- */
 
-enum { INSTALLER_PORT_FIRST = 20000, INSTALLER_PORT_COUNT = 40000 };
-
-static void write_password(char out[GATE_PASSWORD_SIZE])
-{
-	unsigned char bytes[16];
-
-	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
-		abort(); /* the kernel has no random numbers: nothing here is safe */
-	for (size_t i = 0; i < sizeof bytes; i++)
-		(void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
+enum { INSTALLER_PORT_FIRST = 20000, INSTALLER_PORT_COUNT = 40000, PASSWORD_BITS = 128 };
+_Static_assert(PASSWORD_BITS / RANDOM_HEX_BITS < sizeof((struct gate_options *)0)->password,
+               "the password fits");
 
 static unsigned find_slot(const struct sandbox *sandbox)
 {
@@ -277,7 +269,6 @@ int sandbox_open_installer(struct sandbox *sandbox, const struct host_rules *hos
 		                        .ceiling = config->ceiling,
 		                        .log = sandbox_gate_log(sandbox) };
 	unsigned slot = find_slot(sandbox);
-	uint16_t random = 0;
 
 	if (config->dial == NULL || sandbox->phase != PHASE_READY)
 		return error_set(err, ERR_UNSUPPORTED,
@@ -297,9 +288,8 @@ int sandbox_open_installer(struct sandbox *sandbox, const struct host_rules *hos
 	}
 	policy->has_tools = sandbox_reader(sandbox) == SANDBOX_FOR_TOOLS;
 	policy->sandbox = sandbox_argument(sandbox);
-	(void)!getrandom(&random, sizeof random, 0);
-	options.port = (uint16_t)(INSTALLER_PORT_FIRST + random % INSTALLER_PORT_COUNT);
-	write_password(options.password);
+	options.port = (uint16_t)(INSTALLER_PORT_FIRST + random_number() % INSTALLER_PORT_COUNT);
+	random_hex(options.password, PASSWORD_BITS);
 	sandbox->installers[slot] = gate_new(&options, policy);
 	*ret = (struct sandbox_installer){ .slot = slot,
 		                           .serial = ++sandbox->installer_serials[slot] };

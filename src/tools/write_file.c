@@ -1,9 +1,9 @@
 #include <inttypes.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/text/base64.h"
 #include "base/text/encoding.h"
 #include "base/text/utf8.h"
@@ -107,7 +107,6 @@ static void on_written(struct file_work *file, const struct files_reply *reply)
  * refused. */
 static int choose_temporary(struct write_file *w, const struct wire_entry *old, struct error *err)
 {
-	uint32_t number;
 	char shown[SHOWN];
 
 	if (!w->args->executable || old->type == WIRE_FILE_DIRECTORY ||
@@ -119,9 +118,7 @@ static int choose_temporary(struct write_file *w, const struct wire_entry *old, 
 		                 "executable out, and run chmod +x",
 		                 utf8_escape(view_of(w->file.path), shown, sizeof shown),
 		                 w->args->append ? "appended to" : "written through a link");
-	if (getrandom(&number, sizeof number, 0) != sizeof number)
-		return error_sys(err, "get a random number");
-	w->temporary = mem_format("%s.%08" PRIx32, w->file.path, number);
+	w->temporary = mem_format("%s.%08" PRIx32, w->file.path, (uint32_t)random_number());
 	return 0;
 }
 

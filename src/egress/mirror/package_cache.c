@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/random.h"
 
 enum {
 	ENTRIES_MAX = 50000,
@@ -77,16 +77,13 @@ static uint64_t count_temporary(const struct package_cache *cache)
 
 void package_cache_write_start(struct package_cache_write *write, const struct package_cache *cache)
 {
-	uint64_t number = 0;
-
 	*write = (struct package_cache_write){ .cache = cache, .fd = -1 };
 	/* Many downloads at once, all of which are cut off before they end, must not fill the
 	 * disk: files that are being written share a limit of their own. */
-	if (count_temporary(cache) > cache->max_bytes / 2 ||
-	    getrandom(&number, sizeof number, 0) != sizeof number)
+	if (count_temporary(cache) > cache->max_bytes / 2)
 		return;
 	(void)snprintf(write->temporary, sizeof write->temporary, "t-%016llx",
-	               (unsigned long long)number);
+	               (unsigned long long)random_number());
 	write->fd = openat(cache->dir, write->temporary,
 	                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }

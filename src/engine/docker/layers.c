@@ -62,7 +62,7 @@ static void fill_rights(const struct broker *broker, struct engine_report *ret)
 	          broker->options->writable_root ? "writable until the sandbox sleeps"
 	                                         : "read-only");
 	if (broker->options->writable_root)
-		layer_fix(layer, "do without --docker-root writable");
+		layer_fix(layer, "start belljar without --docker-root writable");
 }
 
 static void fill_limit(struct engine_report *ret, const char *name, bool is_on)

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "egress/dialer/dial.h"
 #include "egress/mirror/mirror.h"
 #include "loop/input.h"
@@ -380,10 +380,7 @@ static void on_done(void *ctx, const struct wire_done *done)
  * other programs. */
 static void move_port(struct gate *gate)
 {
-	uint16_t random = 0;
-
-	(void)!getrandom(&random, sizeof random, 0);
-	gate->options.port = (uint16_t)(PORT_FIRST + random % PORT_COUNT);
+	gate->options.port = (uint16_t)(PORT_FIRST + random_number() % PORT_COUNT);
 	if (gate->options.moved != NULL)
 		gate->options.moved(gate->options.ctx);
 }

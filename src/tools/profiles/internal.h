@@ -24,6 +24,7 @@
 
 extern const struct profile profile_code_executor, profile_sandbox_interpreter,
         profile_code_sandbox, profile_execution_client, profile_python_executor;
+extern const struct mcp_prompt execution_client_prompt; /* execution_prompt.c */
 
 enum {
 	PROFILE_TEXT_MAX = 8 * 1024 * 1024,    /* bytes of code and of file contents */
