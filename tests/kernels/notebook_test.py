@@ -25,6 +25,9 @@ def png(width, height):
             + chunk(b"IEND", b""))
 
 
+HAS_IPYTHON = has("IPython")
+
+
 class Notebook(unittest.TestCase):
     maxDiff = None
     is_session = True
@@ -228,11 +231,12 @@ class Display(Notebook):
                 ("Video('http://a/b.mp4')", ("text/html", '<video controls src="http://a/b.mp4"></video>', "")),
                 ("Audio([0.0, 0.5], rate=8000)", ("audio/wav", "", self.path("audio-1.wav"))),
                 ("Image(url='http://a/b.png')", ("text/html", '<img src="http://a/b.png">', "")),
-                ("SVG('<svg/>')", ("image/svg+xml", "<svg/>", ""), ("image/svg+xml", "", self.path("image-1.svg"))),
+                ("SVG('<svg/>')", ("image/svg+xml", "<svg/>", "")),
+                ("SVG('<svg>' + 'a' * 1024 + '</svg>')", ("image/svg+xml", "", self.path("image-1.svg"))),
                 ("Image(%r)" % png(3, 2), ("image/png", "", self.path("image-2.png"))),
                 ("display_html('<u>', raw=True)", ("text/html", "<u>", ""))):
-            if code.startswith("IFrame") and has("IPython"):
-                continue  # IPython's own text of a frame has more attributes
+            if HAS_IPYTHON and code.startswith(("IFrame", "Video", "Image(url")):
+                continue  # its HTML differs from that of the stand-in
             with self.subTest(code=code):
                 self.gives(self.IMPORT + code, *want)
         (self.kernel.home / "a.png").write_bytes(png(4, 4))

@@ -265,14 +265,14 @@ def emit_page(html, stem, out):
 
 
 def emit_svg(text, out):
-    """Shows SVG as text if it is short, and as a file."""
+    """Shows SVG once: as text if it is short, else as a file."""
     if not isinstance(text, str):
         return False
     data = text.encode('utf-8', 'replace')
-    is_short = len(data) <= SMALL_MAX
-    if is_short:
-        out.emit('image/svg+xml', text)
-    return emit_picture(out, 'image/svg+xml', 'image', 'svg', data) or is_short
+    if len(data) > SMALL_MAX:
+        return emit_picture(out, 'image/svg+xml', 'image', 'svg', data)
+    out.emit('image/svg+xml', text)
+    return True
 
 
 def emit_html(text, out):
