@@ -293,7 +293,13 @@ test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/
 check: build/belljar build/fixture $(UNIT_PROGRAMS) ## the quick test for every day: unit tests, lint of changed files, a short end-to-end test
 	@sh tests/check.sh
 
-test: test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
+# npm mostly waits for the registry, so it runs beside the compilers. If it fails, tests/run.sh tries again and says so.
+NODE_PACKAGES := $(patsubst %,tests/%/node_modules/.package-lock.json,e2e conformance)
+$(NODE_PACKAGES): tests/%/node_modules/.package-lock.json: tests/%/package-lock.json
+	$(say) NPM $(<D)
+	-$(Q)cd $(<D) && npm ci >/dev/null 2>&1 </dev/null
+
+test: $(NODE_PACKAGES) test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/in_memory.sh sh tests/run.sh
 
 test-long: test-programs ## what takes too long for every day: clang's analyser, all end-to-end tests under the sanitizers and on Docker and Podman, all attacks as each user, here and with cgroup version 2, soaks of SOAK_SECONDS over stdio and HTTP, and a load of 5,500 connections (root; 150 minutes)

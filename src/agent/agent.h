@@ -3,7 +3,7 @@
  * The agent is PID 1 of a sandbox (tests also run it as an ordinary process). main.c owns the one
  * static struct agent; streams are slots in it and are never allocated or freed. Whatever could
  * block or depends on files that sandboxed code controls is done by children: a keeper for each
- * program (program/keeper.h), a worker for each file operation (files/files.h). The one exception
+ * program (program/keeper.h), a worker for each file operation (files/worker.h). The one exception
  * is CHANGES (files/changes.c), whose time and effects are bounded.
  *
  * Until READY is sent, any failure ends the agent with a reason. After that a failure is only
@@ -13,19 +13,19 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-#include "agent/confine.h"
-#include "agent/out.h"
+#include "agent/confinement.h"
+#include "agent/outgoing.h"
 #include "agent/poller.h"
 #include "agent/stream.h"
 #include "agent/user.h"
-#include "wire/stream.h"
+#include "wire/stream_rules.h"
 
 struct agent {
 	struct poller poller;
 	struct source in;        /* the channel, to read */
 	struct source out_ready; /* the channel, to write: only while bytes wait in `out` */
 	struct source signals;   /* signalfd: SIGCHLD */
-	struct out out;
+	struct outgoing out;
 	size_t in_start, in_end; /* bytes read and not handled yet */
 	char in_bytes[WIRE_FRAME_MAX * 2];
 
@@ -36,7 +36,7 @@ struct agent {
 	uint64_t next_due; /* the earliest time a stream has set with stream_set_due(); 0: none */
 
 	struct user user;
-	struct confine confine;
+	struct confinement confine;
 	rlim_t files; /* RLIMIT_NOFILE of programs, unless EXEC lowers it */
 	int nice; /* of programs and workers; the agent and the keepers run at a higher priority */
 	/* The porter has started the agent, for copies: the root is the directory that the agent

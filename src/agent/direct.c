@@ -6,7 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "wire/direct.h"
+#include "wire/direct_socket.h"
 
 static const struct sockaddr_un address = { AF_UNIX, DIRECT_DIR "/" DIRECT_NAME };
 

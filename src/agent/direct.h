@@ -1,4 +1,4 @@
-/* direct.h - the agent's side of a direct connection (wire/direct.h). */
+/* direct.h - the agent's side of a direct connection (wire/direct_socket.h). */
 #pragma once
 
 /* Returns the descriptor of the socket, to be called before HELLO; or -1, which direct_accept()

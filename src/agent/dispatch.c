@@ -13,7 +13,7 @@ void dispatch_hello(struct agent *agent)
 		.hello = { .magic = WIRE_MAGIC, .version = WIRE_VERSION },
 	};
 
-	out_message(&agent->out, &message, 0, 0);
+	outgoing_message(&agent->out, &message, 0, 0);
 	wire_link_sent(&agent->link, WIRE_HELLO);
 }
 
@@ -28,7 +28,7 @@ static void handle_welcome(struct agent *agent, const struct wire_message *messa
 		agent->refused = true;
 	} else if (agent->confine.landlock.ruleset >= 0)
 		reply.ready.flags = WIRE_READY_LANDLOCK;
-	out_message(&agent->out, &reply, 0, 0);
+	outgoing_message(&agent->out, &reply, 0, 0);
 	wire_link_sent(&agent->link, reply.type);
 }
 
@@ -36,7 +36,7 @@ static void handle_ping(struct agent *agent, const struct wire_message *message)
 {
 	struct wire_message reply = { .type = WIRE_PONG, .ping = message->ping };
 
-	out_message(&agent->out, &reply, 0, 0);
+	outgoing_message(&agent->out, &reply, 0, 0);
 }
 
 /* --- streams ----------------------------------------------------------------------- */
@@ -73,7 +73,7 @@ static void refuse_request(struct agent *agent, uint32_t id, enum wire_failure f
 
 	message.failed.why = (uint8_t)failure;
 	message.failed.message = view_of(why);
-	out_message(&agent->out, &message, id, 0);
+	outgoing_message(&agent->out, &message, id, 0);
 }
 
 static void open_stream(struct agent *agent, uint32_t id, const struct wire_message *message)
@@ -145,7 +145,7 @@ int dispatch_frames(struct agent *agent, struct view *bytes, struct error *err)
 	struct wire_frame frame;
 	int r;
 
-	while (out_is_free(&agent->out)) {
+	while (outgoing_is_free(&agent->out)) {
 		r = wire_frame_cut(bytes, &frame, err);
 		if (r <= 0)
 			return r;
@@ -166,7 +166,7 @@ void dispatch_due(struct agent *agent, uint64_t now)
 		if (agent->ids[i] == 0 || stream->due == 0)
 			continue;
 		/* Without room for a reply a due stream stays due and is called in a later turn. */
-		if (stream->due > now || !out_is_free(&agent->out)) {
+		if (stream->due > now || !outgoing_is_free(&agent->out)) {
 			stream_set_due(stream, stream->due);
 			continue;
 		}

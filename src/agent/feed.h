@@ -24,7 +24,7 @@ struct feed {
 	struct source source; /* fd -1: bytes are discarded */
 	struct stream *stream;
 	uint8_t channel;
-	bool packets;      /* into a worker: one frame is one packet, see files/files.h */
+	bool packets;      /* into a worker: one frame is one packet, see files/worker.h */
 	bool ending;       /* END was received */
 	size_t window;     /* bytes that the server may have sent and that are not written */
 	char *queue;       /* `window` bytes, or NULL */

@@ -91,7 +91,7 @@ static void handle_sources(void)
 	struct epoll_event events[EVENTS];
 	int n = epoll_wait(agent.poller.inner, events, EVENTS, 0);
 
-	for (int i = 0; i < n && out_is_free(&agent.out); i++) {
+	for (int i = 0; i < n && outgoing_is_free(&agent.out); i++) {
 		struct source *source = events[i].data.ptr;
 
 		/* A handler called before in this loop may have closed this source. */
@@ -109,27 +109,27 @@ static bool run_turn(void)
 
 	do {
 		more = handle_input();
-		out_flush(&agent.out);
-	} while (more && out_is_free(&agent.out));
-	if (out_is_free(&agent.out)) {
+		outgoing_flush(&agent.out);
+	} while (more && outgoing_is_free(&agent.out));
+	if (outgoing_is_free(&agent.out)) {
 		dispatch_due(&agent, clock_now_ms());
 		children_sweep(&agent, clock_now_ms());
 	}
 	full = agent.in_end - agent.in_start == sizeof agent.in_bytes;
 	source_want(&agent.in, full ? 0 : EPOLLIN);
 	source_want(&agent.out_ready, agent.out.end != agent.out.start ? EPOLLOUT : 0);
-	poller_enable_inner(&agent.poller, out_is_free(&agent.out));
+	poller_enable_inner(&agent.poller, outgoing_is_free(&agent.out));
 	/* While the outgoing buffer is full no deadline is handled, so only the channel may wake
 	 * the loop: with a timeout it would spin. */
 	n = epoll_wait(agent.poller.outer, events, 3,
-	               out_is_free(&agent.out) ? poll_timeout(clock_now_ms()) : -1);
+	               outgoing_is_free(&agent.out) ? poll_timeout(clock_now_ms()) : -1);
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.ptr == &agent.in)
 			ended = !read_input();
 		else if (events[i].data.ptr == NULL)
 			handle_sources();
 	}
-	out_flush(&agent.out);
+	outgoing_flush(&agent.out);
 	return !ended && !agent.out.broken && !(agent.refused && agent.out.end == 0);
 }
 
@@ -146,8 +146,8 @@ static void on_signal(struct source *source, uint32_t events)
 /* --- start ------------------------------------------------------------------------- */
 
 /* Where an engine can connect only standard input and output, these are the channel, or the server
- * connects to the agent instead (wire/direct.h). Programs must not inherit them, and the agent must
- * not write anything else to them: /dev/null takes their place. */
+ * connects to the agent instead (wire/direct_socket.h). Programs must not inherit them, and the
+ * agent must not write anything else to them: /dev/null takes their place. */
 static int take_stdio(int *in, int *out, struct error *err)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), listener;
@@ -161,7 +161,7 @@ static int take_stdio(int *in, int *out, struct error *err)
 	listener = direct_listen();
 	dispatch_hello(&agent);
 	agent.out.fd = *out;
-	out_flush(&agent.out);
+	outgoing_flush(&agent.out);
 	direct_accept(listener, *in, *out);
 	return fd_set_nonblocking(*out, err);
 }

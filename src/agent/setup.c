@@ -122,7 +122,7 @@ int setup_sandbox(struct agent *agent, const struct wire_welcome *welcome, struc
 	user->group_count = welcome->groups.count;
 	for (size_t i = 0; i < user->group_count; i++)
 		user->groups[i] = wire_number_at(&welcome->groups, i);
-	if (confine_init(&agent->confine, welcome, err) < 0)
+	if (confinement_init(&agent->confine, welcome, err) < 0)
 		return -1;
 	return reach_check(user, err);
 }

@@ -17,14 +17,14 @@ void stream_record(struct stream *stream, const struct wire_frame *frame)
 
 void stream_send(struct stream *stream, const struct wire_message *message, uint8_t channel)
 {
-	struct out *out = &stream->agent->out;
+	struct outgoing *out = &stream->agent->out;
 	struct view sent = { out->bytes + out->end, 0 };
 	struct wire_frame frame;
 	struct error err;
 
 	/* The rules are applied to the bytes that were really written, so that both ends count the
 	 * same. */
-	out_message(out, message, stream->wire.id, channel);
+	outgoing_message(out, message, stream->wire.id, channel);
 	sent.len = (size_t)(out->bytes + out->end - sent.ptr);
 	if (wire_frame_cut(&sent, &frame, &err) != 1)
 		agent_die("the encoder made a message that is not a frame");

@@ -1,7 +1,7 @@
 /* stream.h - one stream on the agent's side: its protocol state and its handlers.
  *
  * dispatch.c takes a free slot of the agent's table for each request. A stream is carried by a
- * program (program/program.h), by a worker (files/files.h) or by a connection (link.h), which sets
+ * program (program/program.h), by a worker (files/worker.h) or by a connection (link.h), which sets
  * `handlers` and reacts to messages, credit, the exit of its child process and timeouts.
  * stream_done() and stream_fail() send the last message and free the slot: neither the stream nor
  * what is embedded in it may be touched afterwards. A handler that goes on after a call that may
@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/files/files.h"
+#include "agent/files/worker.h"
 #include "agent/link.h"
 #include "agent/program/program.h"
-#include "wire/stream.h"
+#include "wire/stream_rules.h"
 
 struct agent;
 struct error;

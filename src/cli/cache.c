@@ -14,14 +14,14 @@
 #include "base/text/utf8.h"
 #include "cli/support/out.h"
 #include "cli/support/records.h"
-#include "egress/mirror/cache.h"
+#include "egress/mirror/package_cache.h"
 #include "server/options/options.h"
 #include "server/runtime/runtime.h"
 #include "json/json.h"
 
 /* The entries that a command is about, and what it has found. */
 struct selection {
-	const struct cache *cache;
+	const struct package_cache *cache;
 	const char *const *names; /* NULL-terminated; none: every entry */
 	json_t *list;             /* of the files, for --json; or NULL */
 	uint64_t files, pages, bytes;
@@ -34,7 +34,7 @@ static enum verb_result report_misuse(struct error *err, const char *what)
 }
 
 /* The name of a file of an index; NULL: the entry is a page. */
-static const char *file_name(const struct cache_entry *entry)
+static const char *file_name(const struct package_cache_entry *entry)
 {
 	const char *at = entry->name[0] == 'f' ? strchr(entry->name, '~') : NULL;
 
@@ -64,7 +64,7 @@ static bool is_selected(const struct selection *selection, const char *file)
 	return false;
 }
 
-static void count_entry(struct selection *selection, const struct cache_entry *entry)
+static void count_entry(struct selection *selection, const struct package_cache_entry *entry)
 {
 	selection->bytes += entry->bytes;
 	if (file_name(entry) != NULL)
@@ -75,7 +75,7 @@ static void count_entry(struct selection *selection, const struct cache_entry *e
 
 /* --- ls --- */
 
-static void list_entry(void *ctx, const struct cache_entry *entry)
+static void list_entry(void *ctx, const struct package_cache_entry *entry)
 {
 	struct selection *selection = ctx;
 	const char *file = file_name(entry);
@@ -113,7 +113,7 @@ static int list_cache(struct selection *selection, bool as_json, struct error *e
 		json_set(report, "files", selection->list);
 	}
 	if (selection->cache->dir >= 0 &&
-	    cache_each(selection->cache, list_entry, selection, err) < 0)
+	    package_cache_each(selection->cache, list_entry, selection, err) < 0)
 		return -1;
 	if (as_json) {
 		json_set(report, "bytes", json_int((json_int_t)selection->bytes));
@@ -127,20 +127,20 @@ static int list_cache(struct selection *selection, bool as_json, struct error *e
 
 /* --- rm --- */
 
-static void remove_entry(void *ctx, const struct cache_entry *entry)
+static void remove_entry(void *ctx, const struct package_cache_entry *entry)
 {
 	struct selection *selection = ctx;
 
 	if (!is_selected(selection, file_name(entry)))
 		return;
 	count_entry(selection, entry);
-	cache_remove(selection->cache, entry->name);
+	package_cache_remove(selection->cache, entry->name);
 }
 
 static int remove_entries(struct selection *selection, struct error *err)
 {
 	if (selection->cache->dir >= 0 &&
-	    cache_each(selection->cache, remove_entry, selection, err) < 0)
+	    package_cache_each(selection->cache, remove_entry, selection, err) < 0)
 		return -1;
 	out("Removed %" PRIu64 " files and %" PRIu64 " pages, %" PRIu64 " bytes.\n",
 	    selection->files, selection->pages, selection->bytes);
@@ -172,7 +172,7 @@ static enum verb_result run_cache(const struct verb_call *call, struct error *er
 {
 	const char *action = call->operands[0];
 	AUTO_FD int dir = -1;
-	struct cache cache;
+	struct package_cache cache;
 	struct selection selection = { .cache = &cache, .names = call->operands + 1 };
 	int r;
 
@@ -184,7 +184,7 @@ static enum verb_result run_cache(const struct verb_call *call, struct error *er
 	}
 	if (open_cache(call, &dir, err) < 0)
 		return VERB_FAILED;
-	cache = (struct cache){ .dir = dir };
+	cache = (struct package_cache){ .dir = dir };
 	r = strcmp(action, "ls") == 0 ? list_cache(&selection, call->options->json, err)
 	                              : remove_entries(&selection, err);
 	return r < 0 ? VERB_FAILED : VERB_DONE;

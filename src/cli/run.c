@@ -56,7 +56,7 @@ struct code {
 static int find_named_language(struct code *code, struct error *err)
 {
 	const char *wanted = code->call->options->language;
-	char names[320], shown[80];
+	char names[360], shown[80];
 
 	if (wanted == NULL)
 		return 0;
@@ -101,7 +101,7 @@ static int read_code(struct code *code, struct error *err)
 static int choose_language(struct code *code, struct error *err)
 {
 	const char *file = code->call->operands[0];
-	char names[320], shown[80];
+	char names[360], shown[80];
 
 	if (code->language == NULL && !code->from_stdin)
 		code->language = language_by_file(file);

@@ -153,7 +153,8 @@ int net_ceiling_decide_address(const struct net_ceiling *ceiling, const struct n
 	    host_rules_name_address(&ceiling->ask, address, port) ||
 	    host_rules_name_address(&ceiling->own_indexes, address, port))
 		return 0;
-	/* The name of an index is the operator's choice, too; metadata services have no index. */
+	/* An index that the operator names may have a private address. A link-local address or that
+	 * of a metadata service is refused all the same, because no index is there. */
 	if (class != NET_LINK_LOCAL && class != NET_METADATA &&
 	    host_rules_match(&ceiling->own_indexes, host, port))
 		return 0;

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "base/text/base64.h"
 
 /* --- reading --- */
@@ -35,10 +35,7 @@ static void make_placeholder(struct net_secret *secret)
 	bool is_hex = secret->value[strspn(secret->value, "0123456789abcdefABCDEF")] == '\0';
 	unsigned char bytes[NET_SECRET_MAX];
 
-	/* getrandom() returns up to 256 bytes in one call without being interrupted. */
-	for (size_t done = 0; done < len; done += 256)
-		if (getrandom(bytes + done, len - done < 256 ? len - done : 256, 0) < 0)
-			abort(); /* the kernel has no random numbers: nothing here is safe */
+	random_bytes(bytes, len);
 	memcpy(secret->placeholder, secret->value, len + 1);
 	for (size_t i = from; i < len; i++) {
 		unsigned char c = (unsigned char)secret->value[i];
@@ -184,7 +181,8 @@ bool net_secrets_has(const struct net_secrets *secrets, const struct net_host *h
 	return false;
 }
 
-/* "HOST:*" is for ssh and others, too, which speak no TLS. */
+/* A rule "HOST:*" stands for port 443 only: on another port it may be meant for ssh and other
+ * protocols without TLS. */
 bool net_secrets_has_tls(const struct net_secrets *secrets, const struct net_host *host,
                          uint16_t port)
 {
@@ -306,7 +304,8 @@ int net_secrets_insert(const struct net_secrets *secrets, const struct net_host 
                        struct buf *out, struct error *err)
 {
 	const struct insertion to = { secrets, host, port, mask };
-	/* Some hosts answer in UTF-16, or with a difference, where a request asks for that. */
+	/* With these fields a program could have the host answer in a form in which the mask does
+	 * not find the value: compressed, in UTF-16, as a difference (A-IM) or in parts. */
 	static const char *const removed[] = { "accept-encoding", "accept-charset", "a-im",
 		                               "range",           "if-range",       "te",
 		                               "expect" };

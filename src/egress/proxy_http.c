@@ -275,7 +275,7 @@ static int read_request(struct parse *parse, struct view head, bool absolute, co
 		return -1;
 	if (read_fields(parse, head, out, err) < 0)
 		return -1;
-	/* A tunnel has no body: what follows the head goes through it. */
+	/* CONNECT has no body: the bytes behind the head are the first of the tunnel. */
 	if (ret->is_connect)
 		ret->body = (struct proxy_body){ .is_done = true };
 	return ret->is_connect ? 0 : buf_printf(out, err, "%sConnection: close\r\n\r\n", field);

@@ -66,7 +66,8 @@ static int take_plain(struct secret_answer *answer, struct view bytes, struct bu
 	               : 0;
 }
 
-/* The chunks in these bytes are sent as one. */
+/* Decodes the chunks in these bytes and sends them as one chunk, so that a value that the host
+ * divides between two of them is masked. */
 static int take_chunks(struct secret_answer *answer, struct view bytes, struct buf *out,
                        struct error *err)
 {

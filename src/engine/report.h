@@ -11,7 +11,7 @@
 
 #include "base/attr.h"
 
-enum layer_status { LAYER_ON, LAYER_WEAKER, LAYER_OFF, LAYER_STATUS_COUNT };
+enum layer_status { LAYER_ON, LAYER_WEAKER, LAYER_OFF };
 
 enum {
 	REPORT_LAYERS_MAX = 32,

@@ -2,12 +2,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/error.h"
 #include "base/num.h"
+#include "base/random.h"
 #include "base/text/utf8.h"
 #include "base/view.h"
 
@@ -365,33 +364,16 @@ bool spec_is_alike(const struct spec *a, const struct spec *b)
 	return true;
 }
 
-/* The alphabet of base 32 (RFC 4648) in lower case: ids are names of directories and cgroups, and
- * need no escaping in paths, SQL, JSON and shells, also on file systems that ignore case. */
-static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
+/* Ids are names of directories and cgroups, and of SQL rows. */
 static const char id_prefix[] = "sb_";
-enum { ID_PREFIX_LEN = sizeof id_prefix - 1, ID_BYTES = 16 };
-_Static_assert(ID_PREFIX_LEN + (ID_BYTES * 8 + 4) / 5 == SPEC_ID_LEN,
-               "an id has 128 bits, 5 in each digit");
+enum { ID_PREFIX_LEN = sizeof id_prefix - 1, ID_DIGITS = SPEC_ID_LEN - ID_PREFIX_LEN };
+enum { ID_BITS = 128 };
+_Static_assert((ID_BITS + 4) / 5 == ID_DIGITS, "an id has 5 bits in each digit");
 
 void spec_new_id(char id[SPEC_ID_LEN + 1])
 {
-	uint8_t bytes[ID_BYTES];
-	uint32_t bits = 0;
-	unsigned have = 0;
-	char *to = id + ID_PREFIX_LEN;
-
-	/* getrandom() returns up to 256 bytes whole and cannot be interrupted once the pool is
-	 * initialized. Abort on any other failure: an id that can be guessed must not be used. */
-	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-		abort();
 	memcpy(id, id_prefix, ID_PREFIX_LEN);
-	for (size_t i = 0; i < sizeof bytes; i++) {
-		bits = (bits << 8 | bytes[i]) & 0xfff;
-		for (have += 8; have >= 5; have -= 5)
-			*to++ = digits[bits >> (have - 5) & 31];
-	}
-	*to++ = digits[bits << (5 - have) & 31];
-	*to = '\0';
+	random_base32(id + ID_PREFIX_LEN, ID_BITS);
 }
 
 bool spec_is_id(const char *text)
@@ -399,6 +381,5 @@ bool spec_is_id(const char *text)
 	if (strncmp(text, id_prefix, ID_PREFIX_LEN) != 0)
 		return false;
 	text += ID_PREFIX_LEN;
-	return strspn(text, digits) == SPEC_ID_LEN - ID_PREFIX_LEN &&
-	       text[SPEC_ID_LEN - ID_PREFIX_LEN] == '\0';
+	return strspn(text, RANDOM_BASE32_DIGITS) == ID_DIGITS && text[ID_DIGITS] == '\0';
 }

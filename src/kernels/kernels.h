@@ -52,8 +52,11 @@ extern const char packages_python_text[], packages_node_text[];
 /* python_needs.py: tells which packages a command needs. */
 extern const char python_needs_text[];
 
-extern const char r_fresh_text[];       /* r_fresh.R, the profile of fresh runs */
-extern const char java_snippets_text[]; /* java_snippets.java, the program that runs snippets */
+extern const char r_fresh_text[]; /* r_fresh.R, the profile of fresh runs */
+
+/* programs/: programs that compile and run code, for command lines of the table of languages. */
+extern const char java_compile_text[], java_run_text[], java_snippets_text[];
+extern const char kotlin_compile_text[], kotlin_run_text[], typescript_compile_text[];
 
 /* python_modules.py: prints as JSON what Python modules offer. Not a kernel, but code for a fresh
  * run. */

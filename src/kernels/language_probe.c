@@ -139,7 +139,7 @@ static void parse_line(struct view line, struct language_found *ret)
 int language_not_found(const struct language_found *found, const struct language *language,
                        struct error *err)
 {
-	char names[320] = "";
+	char names[360] = "";
 	struct buf list = buf_fixed(names, sizeof names);
 	struct error full;
 

@@ -17,6 +17,7 @@
 /* A compiler that makes a program. */
 #define MAKES(name, ...)                                                                           \
 	.program = name, .compile = { "{program}", __VA_ARGS__ }, .run = { "{out}" }
+/* Not for languages whose program starts a JVM only to print its version: that takes seconds. */
 #define VERSION     .version = { "--version" }
 #define C_OPTIONS   LINE_BUFFER, "-O1", "-Wall", "-o", "{out}", "{file}", "-lm", "-pthread"
 #define CPP_OPTIONS LINE_BUFFER, "-std=gnu++17", "-O1", "-Wall", "-o", "{out}", "{file}", "-pthread"
@@ -30,31 +31,6 @@
 #define NEEDS_CC .needs = "has cc || has gcc || has clang"
 /* The file is part of every sandbox: see skeleton_make.c. */
 #define LINE_BUFFER "-include", "/etc/belljar-stdio.h"
-/* Java itself runs the first class of a source file. If another one is public, or is named Main,
- * the file is compiled, and that class is run. */
-#define JAVA_MAIN                                                                                  \
-	"dir=${file%/*} kind='((final|abstract|sealed|public) +)*(class|interface|enum|record)'\n" \
-	"first=$(sed -nE \"s/^$kind +([[:alnum:]_$]+).*/\\\\4/p\" \"$file\" | head -n 1)\n"        \
-	"main=$(sed -nE \"s/^public +$kind +([[:alnum:]_$]+).*/\\\\4/p\" \"$file\" | head -n 1)\n" \
-	"[ \"$main\" ] || ! grep -Eq \"^$kind +Main([^[:alnum:]_$]|$)\" \"$file\" || main=Main\n"  \
-	"if [ \"${main:-$first}\" = \"$first\" ] || grep -q '^package ' \"$file\"; then\n"         \
-	"  set -- \"$file\" \"$@\"\n"                                                              \
-	"else\n"                                                                                   \
-	"  [ \"$file\" = \"$dir/$main.java\" ] || cp \"$file\" \"$dir/$main.java\"\n"              \
-	"  javac \"-J$ram\" -d \"$dir\" \"$dir/$main.java\" || exit\n"                             \
-	"  set -- -cp \"$dir:${CLASSPATH:-.}\" \"$main\" \"$@\"\n"                                 \
-	"fi\n"
-/* `java FILE` compiles too, and unlike javac allows any name of the class. Code without main() is
- * run by java_snippets.java, which is $0, with options that halve the time of its start. Java
- * cannot see the limit of a cgroup from inside, and would size its heap by the machine's memory. */
-#define JAVA_SCRIPT                                                                                \
-	"run=$1 file=$2 ram=$3 driver=${2%/*}/Snippets.java; shift 3\n"                            \
-	"if grep -Eq '(^|[^[:alnum:]_])main[[:space:]]*\\(' \"$file\"; then\n"                     \
-	"  " JAVA_MAIN "else\n"                                                                    \
-	"  printf %s \"$0\" >\"$driver\"\n"                                                        \
-	"  set -- -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \"$driver\" \"$file\" \"$@\"\n"         \
-	"fi\n"                                                                                     \
-	"exec \"$run\" \"$ram\" -XX:MaxRAMPercentage=50 \"$@\""
 /* $0 is r_fresh.R. R reads it from a descriptor, so no file is left in the program's directory. */
 static const char r_script[] =
         "exec 4<<END\n$0\nEND\n"
@@ -69,7 +45,7 @@ const struct language languages[] = {
 	         { RUNS("deno", "run", "--allow-all", "{file}"), VERSION },
 	         { RUNS("qjs", "{file}") }),
 	/* Node is behind those that need no test: only starting it shows whether it is new
-	 * enough. The last two only remove or check types, and leave a program for Node. */
+	 * enough. The last two only remove the types, and leave a program for Node. */
 	LANGUAGE("typescript", "TypeScript", " ts ", " ts mts cts ", "main.ts", &kernel_typescript,
 	         { RUNS("tsx", "{file}"), VERSION }, { RUNS("bun", "{file}"), VERSION },
 	         { RUNS("deno", "run", "--allow-all", "{file}"), VERSION },
@@ -85,9 +61,9 @@ const struct language languages[] = {
 	           VERSION },
 	         { .program = "tsc",
 	           .needs = "has node",
-	           .compile = { "{program}", "--target", "es2022", "--module", "commonjs",
-	                        "--skipLibCheck", "--outDir", "{out}", "{file}" },
-	           .run = { "sh", "-c", "exec node \"$0\"/*.js \"$@\"", "{out}" },
+	           .compile = { "node", "-e", typescript_compile_text, "{program}", "{file}",
+	                        "{out}" },
+	           .run = { "sh", "-c", "exec node \"$0\"/*js \"$@\"", "{out}" },
 	           VERSION }),
 	LANGUAGE("bash", "Bash", " shell ", " sh bash ", "main.sh", &kernel_bash,
 	         { RUNS("bash", "{file}"), VERSION }),
@@ -123,16 +99,25 @@ const struct language languages[] = {
 	         { MAKES("c++", CPP_OPTIONS), VERSION, BUILDS_CPP },
 	         { MAKES("g++", CPP_OPTIONS), VERSION, BUILDS_CPP },
 	         { MAKES("clang++", CPP_OPTIONS), VERSION, BUILDS_CPP }),
-	LANGUAGE(
-	        "rust", "Rust", " rs rustc ", " rs ", "main.rs", NULL,
-	        { MAKES("rustc", "--edition", "2021", "-C", "opt-level=1", "-o", "{out}", "{file}"),
-	          VERSION, .needs = "has cc" }),
+	LANGUAGE("rust", "Rust", " rs rustc ", " rs ", "main.rs", NULL,
+	         { MAKES("rustc", "--edition", "2021", "-C", "opt-level=1", "-C",
+	                 "debug-assertions=on", "-o", "{out}", "{file}"),
+	           VERSION, .needs = "has cc" }),
 	LANGUAGE("java", "Java", " jshell ", " java jsh ", "Main.java", NULL,
 	         { .program = "java",
 	           .needs = "has javac",
-	           .run = { "sh", "-c", JAVA_SCRIPT, java_snippets_text, "{program}", "{file}",
-	                    "-XX:MaxRAM={memory}" },
+	           .compile = { "sh", "-c", java_compile_text, "sh", "{program}", "{file}", "{out}",
+	                        "-XX:MaxRAM={memory}" },
+	           .run = { "sh", "-c", java_run_text, java_snippets_text, "{program}", "{file}",
+	                    "{out}", "-XX:MaxRAM={memory}" },
 	           VERSION }),
+	LANGUAGE("kotlin", "Kotlin", " kt kts kotlin_script ", " kt kts ", "main.kt", NULL,
+	         { .program = "kotlinc",
+	           .needs = "has java",
+	           .compile = { "sh", "-c", kotlin_compile_text, "sh", "{program}", "{file}",
+	                        "{out}.jar" },
+	           .run = { "sh", "-c", kotlin_run_text, "sh", "{program}", "{file}", "{out}.jar",
+	                    "-XX:MaxRAM={memory}" } }),
 	LANGUAGE("csharp", "C#", " c# cs dotnet ", " cs ", "main.cs", NULL,
 	         { RUNS("dotnet", "run", "{file}"), VERSION,
 	           .needs = "case $(\"$P\" --version) in [1-9][0-9].*) ;; *) false ;; "
@@ -168,9 +153,13 @@ const struct language languages[] = {
 	        { RUNS("elixir", "{file}"), .version = { "--short-version" }, .needs = "has erl" }),
 	LANGUAGE("erlang", "Erlang", " erl escript ", " erl escript ", "main.erl", NULL,
 	         { RUNS("escript", "{file}") }),
+	/* The launcher of Scala 2 would leave a compiler running, and before 2.12 takes the class
+	 * path of Java from a place that Java 9 and later do not have. */
 	LANGUAGE("scala", "Scala", " sc ", " scala sc ", "main.scala", NULL,
 	         { RUNS("scala-cli", "run", "{file}"), VERSION },
-	         { RUNS("scala", "{file}"), .version = { "-version" }, .needs = "has java" }),
+	         { RUNS("scala", "-nc", "-nobootcp", "{file}"),
+	           .needs = "has java && grep -q nobootcp \"$P\"" },
+	         { RUNS("scala", "{file}"), .needs = "has java" }),
 	LANGUAGE("dart", "Dart", " ", " dart ", "main.dart", NULL,
 	         { RUNS("dart", "run", "{file}"), VERSION }),
 	LANGUAGE("powershell", "PowerShell", " pwsh ps1 ", " ps1 ", "main.ps1", NULL,
@@ -198,6 +187,22 @@ const struct language languages[] = {
 	LANGUAGE("octave", "Octave", " matlab ", " m ", "main.m", NULL,
 	         { RUNS("octave-cli", "-q", "{file}"), VERSION },
 	         { RUNS("octave", "-q", "--no-gui", "{file}"), VERSION }),
+	LANGUAGE("racket", "Racket", " rkt ", " rkt ", "main.rkt", NULL,
+	         { RUNS("racket", "{file}"), VERSION }),
+	LANGUAGE("clojure", "Clojure", " clj ", " clj ", "main.clj", NULL,
+	         { RUNS("clojure", "{file}") }),
+	LANGUAGE("groovy", "Groovy", " ", " groovy ", "main.groovy", NULL,
+	         { RUNS("groovy", "{file}"), .needs = "has java" }),
+	LANGUAGE("crystal", "Crystal", " ", " cr ", "main.cr", NULL,
+	         { MAKES("crystal", "build", "-o", "{out}", "{file}"), VERSION, NEEDS_CC }),
+	LANGUAGE("coffeescript", "CoffeeScript", " coffee ", " coffee ", "main.coffee", NULL,
+	         { RUNS("coffee", "{file}"), VERSION, .needs = "has node" }),
+	LANGUAGE("verilog", "Verilog", " iverilog systemverilog ", " v sv ", "main.v", NULL,
+	         { .program = "iverilog",
+	           .needs = "has vvp",
+	           .compile = { "{program}", "-g2012", "-o", "{out}", "{file}" },
+	           .run = { "vvp", "-n", "{out}" },
+	           .version = { "-V" } }),
 	LANGUAGE("cobol", "COBOL", " cob ", " cob cbl ", "main.cob", NULL,
 	         { MAKES("cobc", "-x", "-free", "-o", "{out}", "{file}"), VERSION, NEEDS_CC }),
 };

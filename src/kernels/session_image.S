@@ -1,5 +1,5 @@
 /* session_image.S - the kernels of Bash, Ruby and R as text: loaders for the command line, and the
- * texts for BOOT; the profile of R's fresh runs; and the program that runs Java snippets. */
+ * texts for BOOT; and the profile of R's fresh runs. */
 #define TEXT(name, file)                                                                            \
 	.global name##_text, name##_end;                                                            \
 	.hidden name##_text, name##_end;                                                            \
@@ -27,7 +27,6 @@ TEXT(kernel_bash, "src/kernels/session/bash.sh")
 TEXT(kernel_ruby, "src/kernels/session/ruby.rb")
 CALL_TEXT(kernel_r, "src/kernels/session/r.R", "src/kernels/session/r_plots.R")
 CALL_TEXT(r_fresh, "src/kernels/session/r_fresh.R", "src/kernels/session/r_plots.R")
-TEXT(java_snippets, "src/kernels/java_snippets.java")
 
 	.section .note.GNU-stack, "", %progbits
 /* The linker keeps the CET property only if every object has it. */

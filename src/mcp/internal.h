@@ -14,9 +14,9 @@
 #include "mcp/ask/request_state.h"
 #include "mcp/call.h"
 #include "mcp/level.h"
+#include "mcp/mcp_server.h"
 #include "mcp/revision.h"
 #include "mcp/rpc.h"
-#include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/task/task.h"
 

@@ -63,7 +63,8 @@ static void on_start_failed(void *ctx, const struct error *why)
 	/* A sandbox that could not even be created has no files: its row must not stay. */
 	if (sandbox->row.state == SANDBOX_CREATING)
 		sandbox->delete_pending = true;
-	/* Where the kill met the start says nothing to the callers that waited for the sandbox. */
+	/* After a kill the engine's reason only names the step of the start that was interrupted,
+	 * which is of no use to callers. */
 	if (!is_killed)
 		set_reason(sandbox, why->msg);
 	sandbox_handle_end(sandbox, is_killed ? NULL : why);

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "egress/mirror/mirror.h"
 #include "egress/net_secrets.h"
 #include "loop/loop.h"
@@ -58,7 +58,8 @@ static void add_once(const struct sandbox *sandbox, struct net_policy *policy)
 	if (host_rules_read(&policy->allow, sandbox->once->hosts, '\0', HOST_RULES_CALLER, &err) <
 	    0)
 		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
-	/* The row's policy is 'packages': it holds on. */
+	/* The hosts that are allowed for a while have made the mode 'allow', which would take the
+	 * indexes away from a sandbox with the policy 'packages'. */
 	if (sandbox->row.network == NET_MODE_PACKAGES)
 		add_rules(&policy->allow, &ceiling->indexes);
 }
@@ -167,7 +168,7 @@ static void on_placed(void *ctx, const struct files_reply *reply, const struct e
 	sandbox->placing = NULL;
 	if (channel_has_ended(sandbox->channel))
 		return; /* the channel reports its end next; the sandbox never was ready */
-	/* Programs then fail to verify hosts, with a message of their own. */
+	/* Without the file, programs refuse the interceptor's certificates and say so. */
 	if (why != NULL && !sandbox->is_guest)
 		log_warning("sandbox %s: programs do not trust the CA of belljar: %s",
 		            sandbox->row.spec.id, why->msg);
@@ -243,17 +244,9 @@ void sandbox_stop_gates(struct sandbox *sandbox)
 
 /* --- installers --- */
 
-enum { INSTALLER_PORT_FIRST = 20000, INSTALLER_PORT_COUNT = 40000 };
-
-static void write_password(char out[GATE_PASSWORD_SIZE])
-{
-	unsigned char bytes[16];
-
-	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
-		abort(); /* the kernel has no random numbers: nothing here is safe */
-	for (size_t i = 0; i < sizeof bytes; i++)
-		(void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
+enum { INSTALLER_PORT_FIRST = 20000, INSTALLER_PORT_COUNT = 40000, PASSWORD_BITS = 128 };
+_Static_assert(PASSWORD_BITS / RANDOM_HEX_BITS < sizeof((struct gate_options *)0)->password,
+               "the password fits");
 
 static unsigned find_slot(const struct sandbox *sandbox)
 {
@@ -276,7 +269,6 @@ int sandbox_open_installer(struct sandbox *sandbox, const struct host_rules *hos
 		                        .ceiling = config->ceiling,
 		                        .log = sandbox_gate_log(sandbox) };
 	unsigned slot = find_slot(sandbox);
-	uint16_t random = 0;
 
 	if (config->dial == NULL || sandbox->phase != PHASE_READY)
 		return error_set(err, ERR_UNSUPPORTED,
@@ -287,7 +279,8 @@ int sandbox_open_installer(struct sandbox *sandbox, const struct host_rules *hos
 		                 "%d installers are running in this sandbox: wait until one has "
 		                 "ended",
 		                 SANDBOX_INSTALLERS);
-	/* With a mirror the installer reaches nothing else: it cannot send anything to an index. */
+	/* With a mirror the installer reaches no host: code in the sandbox cannot use it to send
+	 * data to an index. */
 	policy->mode = config->mirror != NULL ? NET_MODE_NONE : NET_MODE_PACKAGES;
 	if (hosts != NULL) {
 		policy->mode = NET_MODE_ALLOW;
@@ -295,9 +288,8 @@ int sandbox_open_installer(struct sandbox *sandbox, const struct host_rules *hos
 	}
 	policy->has_tools = sandbox_reader(sandbox) == SANDBOX_FOR_TOOLS;
 	policy->sandbox = sandbox_argument(sandbox);
-	(void)!getrandom(&random, sizeof random, 0);
-	options.port = (uint16_t)(INSTALLER_PORT_FIRST + random % INSTALLER_PORT_COUNT);
-	write_password(options.password);
+	options.port = (uint16_t)(INSTALLER_PORT_FIRST + random_number() % INSTALLER_PORT_COUNT);
+	random_hex(options.password, PASSWORD_BITS);
 	sandbox->installers[slot] = gate_new(&options, policy);
 	*ret = (struct sandbox_installer){ .slot = slot,
 		                           .serial = ++sandbox->installer_serials[slot] };
@@ -346,12 +338,13 @@ static const char *const variables[] = {
 	"NO_PROXY=localhost,127.0.0.1,::1",
 	"no_proxy=localhost,127.0.0.1,::1",
 	"NODE_USE_ENV_PROXY=1",
-	/* For all of Java there is only JAVA_TOOL_OPTIONS, which Java announces on stderr. */
+	/* JAVA_TOOL_OPTIONS would serve all of Java, but every java prints a line on stderr
+	 * then. */
 	("MAVEN_OPTS=" JAVA_PROXY),
 	("GRADLE_OPTS=" JAVA_PROXY),
 	("GIT_SSH_COMMAND=" SSH_COMMAND),
-	/* These replace the numbers of exec_request.c and of the skeleton, with which installers do
-	 * not try again: without a network a second attempt fails too. */
+	/* Without a network exec_request.c and the skeleton set these to 0, because a second
+	 * attempt fails too. */
 	"NPM_CONFIG_FETCH_RETRIES=2",
 	"CARGO_NET_RETRY=3",
 	"UV_HTTP_RETRIES=3",

@@ -93,7 +93,8 @@ static void add_line(struct addition *addition, struct view line)
 	}
 }
 
-/* A package manager says that a server refused. If that was the gate, the gate knows why. */
+/* A package manager only reports that a connection was refused. If the gate refused it, the log of
+ * the gate has the reason. */
 static void on_made(void *ctx, const char *image, const struct error *why)
 {
 	struct addition *addition = ctx;
@@ -157,7 +158,7 @@ static void on_searched(void *ctx, const struct files_reply *reply, const struct
 		finish_addition(addition, NULL, &err);
 		return;
 	}
-	/* An image has one of the places. */
+	/* An error means that the image lacks this place: it has apk's or apt's. */
 	if (why == NULL)
 		for (rest = reply->bytes; files_next_match(&rest, &match);)
 			add_line(addition, match.text);

@@ -2,7 +2,7 @@
  *
  *   mcp_setup_init -> mcp_setup_config -> mcp_server_new ... mcp_server_free -> mcp_setup_done */
 #pragma once
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 
 struct options;
 struct profile;

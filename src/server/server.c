@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "loop/loop.h"
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 #include "sandbox/manager.h"
 #include "sandbox/porter/host.h"
 #include "sandbox/porter/porter.h"

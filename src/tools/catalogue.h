@@ -9,7 +9,7 @@
 
 #include "egress/net_policy.h"
 #include "engine/spec.h"
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 
 struct host;
 struct manager;

@@ -64,6 +64,7 @@ static const struct param output[] = {
 	FIELD_PATH,
 	FIELD("entries", RECORDS, "Sorted by name; a directory comes before its entries.",
 	      .fields = entry_fields),
+	FIELD_OPTIONAL("hidden", BOOL, "false: names that start with a dot are left out."),
 	FIELD_OPTIONAL("next_offset", INT, "There are more entries: the offset for the next call."),
 	{ 0 },
 };
@@ -71,6 +72,7 @@ static const struct param output[] = {
 struct list_directory {
 	struct file_work file;
 	const struct list_directory_args *args;
+	bool is_file; /* the path is that of a file */
 };
 
 /* "-rwxr-xr-x" */
@@ -220,8 +222,9 @@ static json_t *note_of(const struct list_directory *l, size_t shown, bool more)
 		return mcp_text("[%s: %zu entries from %zu on; there are more: go on with offset "
 		                "%zu]",
 		                path, shown, (size_t)l->args->offset, next);
-	return mcp_text("[%s: %zu %s%s]", path, shown, shown == 1 ? "entry" : "entries",
-	                l->args->offset != 0 ? ", the last" : "");
+	return mcp_text("[%s: %zu %s%s%s]", path, shown, shown == 1 ? "entry" : "entries",
+	                l->args->offset != 0 ? ", the last" : "",
+	                l->args->hidden || l->is_file ? "" : ", without hidden names");
 }
 
 static void answer_entries(struct list_directory *l, struct view records)
@@ -241,6 +244,8 @@ static void answer_entries(struct list_directory *l, struct view records)
 	                    room > around ? room - around : 0);
 	more |= shown < count;
 	json_set(structured, "entries", entries);
+	if (!l->args->hidden && !l->is_file)
+		json_set(structured, "hidden", json_false());
 	if (more)
 		json_set(structured, "next_offset", json_int(l->args->offset + (json_int_t)shown));
 	if (shown != 0)
@@ -257,10 +262,12 @@ static void on_entries(struct file_work *file, const struct files_reply *reply)
 /* The path of a file lists that file. */
 static void on_no_entries(struct file_work *file, const struct error *why)
 {
-	if (why->errnum == ENOTDIR)
+	if (why->errnum == ENOTDIR) {
+		container_of(file, struct list_directory, file)->is_file = true;
 		file_work_stat(file, file->path, false, on_entries);
-	else
+	} else {
 		file_work_fail_path(file, why);
+	}
 }
 
 static int request_entries(struct work *work, struct error *err)

@@ -228,7 +228,7 @@ static int change_policy(struct mcp_call *call, const struct request_args *a,
 	return 0;
 }
 
-/* The row stays as it is. */
+/* Allows the hosts for SANDBOX_ONCE_MS, in memory only: the policy in the registry stays. */
 static int allow_once(struct mcp_call *call, const struct request_args *a, struct sandbox *sandbox,
                       struct error *err)
 {

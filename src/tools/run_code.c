@@ -77,7 +77,7 @@ static const struct param params[] = {
 	  .min = 1,
 	  .max = CODE_MAX,
 	  .offset = offsetof(struct code_args, code),
-	  .also = PARAM_ALSO("source", "script"),
+	  .also = PARAM_ALSO("source", "script", "python_code"),
 	  .help = "",
 	  .more = "The source text." },
 	{ .name = "language",
@@ -125,7 +125,7 @@ static const struct param params[] = {
 static int set_unknown_language(const char *typed, struct error *err)
 {
 	struct nearest best = { 0 };
-	char names[300], printable[64];
+	char names[360], printable[64];
 
 	for (size_t i = 0; i < language_count; i++)
 		nearest_consider(&best, typed, languages[i].name);

@@ -3,7 +3,7 @@
 #include "mcp/content.h"
 #include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
-#include "sandbox/usage.h"
+#include "sandbox/usage_request.h"
 #include "tools/catalogue.h"
 #include "tools/support/network_json.h"
 #include "tools/support/params.h"

@@ -1,9 +1,9 @@
 #include <inttypes.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/text/base64.h"
 #include "base/text/encoding.h"
 #include "base/text/utf8.h"
@@ -29,7 +29,8 @@ static const struct param params[] = {
 	         "Missing directories are created; one that ends in / is a directory.",
 	         .required = true),
 	ARG(struct write_file_args, content, TEXT, "",
-	    .more = "All of the new content, or what to append.", .max = CONTENT_MAX),
+	    .more = "All of the new content, or what to append.", .max = CONTENT_MAX,
+	    .also = PARAM_ALSO("contents", "file_text", "text", "data")),
 	ARG_ENCODING(struct write_file_args, encoding, ""),
 	ARG(struct write_file_args, append, BOOL, "", .more = "Add to the end instead."),
 	ARG(struct write_file_args, executable, BOOL, "", .more = "Make it a program."),
@@ -105,7 +106,6 @@ static void on_written(struct file_work *file, const struct files_reply *reply)
  * refused. */
 static int choose_temporary(struct write_file *w, const struct wire_entry *old, struct error *err)
 {
-	uint32_t number;
 	char shown[SHOWN];
 
 	if (!w->args->executable || old->type == WIRE_FILE_DIRECTORY ||
@@ -117,9 +117,7 @@ static int choose_temporary(struct write_file *w, const struct wire_entry *old, 
 		                 "executable out, and run chmod +x",
 		                 utf8_escape(view_of(w->file.path), shown, sizeof shown),
 		                 w->args->append ? "appended to" : "written through a link");
-	if (getrandom(&number, sizeof number, 0) != sizeof number)
-		return error_sys(err, "get a random number");
-	w->temporary = mem_format("%s.%08" PRIx32, w->file.path, number);
+	w->temporary = mem_format("%s.%08" PRIx32, w->file.path, (uint32_t)random_number());
 	return 0;
 }
 

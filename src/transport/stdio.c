@@ -11,7 +11,7 @@
 #include "loop/input.h"
 #include "loop/loop.h"
 #include "loop/output.h"
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 #include "mcp/session.h"
 #include "transport/line_reader.h"
 

@@ -1,9 +1,9 @@
 /* table.h - the one table of messages: which end sends what, on which streams, in which phase, with
  * which fields.
  *
- * Encoder, decoder and the rules of stream.h read these rows on both ends. PROTOCOL.md is generated
- * from them, and scripts/check-messages.sh fails for a message that no code in src/ sends. The
- * table is constant; nothing here keeps state or allocates.
+ * Encoder, decoder and the rules of stream_rules.h read these rows on both ends. PROTOCOL.md is
+ * generated from them, and scripts/check-messages.sh fails for a message that no code in src/
+ * sends. The table is constant; nothing here keeps state or allocates.
  *
  * To add a message: a value in enum wire_type, a struct and a member of the union in message.h, a
  * row in table.c, a sender and a receiver. A file operation also needs a row in

@@ -35,7 +35,7 @@ const creations = [
   ['POST', /\/start$/, { status: 500, body: '{"message":"no runtime"}' }, /the container does not start: Docker refused \(status 500\): no runtime/],
   ['POST', /^\/volumes\/create/, { status: 500, body: '{"message":"no space left"}' }, /Docker refused \(status 500\): no space left/],
   ['ATTACH', /attach/, 'refused', /refused a connection to the container \(status 409\): refused/],
-  ['ATTACH', /attach/, 'foreign', /header 48 54 54 50, which it does not have/],
+  ['ATTACH', /attach/, 'foreign', /an unknown header: 48 54 54 50/],
   ['ATTACH', /attach/, 'cut', /ended in the middle of a piece of output/],
 ];
 

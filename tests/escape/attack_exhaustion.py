@@ -21,7 +21,7 @@ OVERSHOOT = 160  # MiB that may be written between two measurements
 
 def run_bomb(box, *argv):
     attack = WatchedAttack(box, *argv, options=(*LIMITS, "--timeout", "3"))
-    # It ends at its deadline, or so many processes exceed the memory limit first.
+    # The bomb is killed at its deadline (124), or before that because its processes exceed the memory limit (137).
     assert attack.code == 124 or (attack.code == 137 and "memory:" in attack.err), attack
     assert attack.processes <= PIDS + 10, attack
     if box.mode in "RD" and attack.code == 124:  # without cgroups refused forks are not counted

@@ -323,7 +323,7 @@ def overwrite_agent(box):
 @test("FS-08", "executing the agent's program in a sandbox leads nowhere")
 def run_agent(box):
     for name in ("/proc/self/exe", "/proc/1/exe", "/proc/thread-self/exe"):
-        # It runs with the user's rights, has no channel, and exits.
+        # The agent's program, started again, has the user's rights and no channel: it exits.
         found = box.exec(name, timeout=30)
         assert found.code != 0 and found.out == "", found
     assert box.sh("echo still there").out == "still there\n"

@@ -192,7 +192,7 @@ def daemons(box):
         done = box.c("pr_daemon", mark, *stay, options=("--timeout", "2") if stay else ())
         assert done.code == (124 if stay else 7) and f"left behind: {mark}" in done.out, done
         wait_until_gone(mark)
-    # They also end if belljar is killed.
+    # Daemons are also killed if belljar itself is killed.
     mark = "mark" + os.urandom(8).hex()
     process = box.start("/escape/pr_daemon", mark, "stay")
     box.wait_for(process, "left behind")

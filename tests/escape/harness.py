@@ -272,7 +272,10 @@ class Leftovers:
                     os.waitpid(pid, os.WNOHANG)
                 else:
                     processes.add((pid, status["Name"]))
-        groups = {name for name, _, _ in os.walk("/sys/fs/cgroup") if self.group in name}
+        # find(1) does not look at the files of a directory without subdirectories; os.walk() looks at them all.
+        # It complains of groups that vanish meanwhile.
+        groups = set(subprocess.run(["find", "/sys/fs/cgroup", "-type", "d", "-path", f"*{self.group}*"],
+                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.split())
         # Other suites mount things below their own directories of /tmp.
         mounts = {line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
                   if self.directory in line or "/tmp/" not in line}

@@ -155,7 +155,7 @@ class Modules(unittest.TestCase):
         self.assertEqual(self.help("m", "Sha"), {"missing": "function", "nearest": "Shape"})
         self.assertEqual(self.help("m", "zzzzzz"), {"missing": "function", "nearest": None})
 
-    def test_what_does_not_fit_is_counted(self):
+    def test_functions_that_do_not_fit_are_counted(self):
         self.write("m.py", MODULE)
         got = self.help("m", room=250)
         self.assertEqual((self.names(got), got["total"]), (["area", "Shape"], 4))

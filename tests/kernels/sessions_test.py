@@ -74,7 +74,7 @@ class Bash(Session):
         self.gives("sleep 100 & (exit 9)", status=9)
         self.gives("echo $?; kill $!; wait $!", "9\n", 143)
 
-    def test_whatever_would_end_a_shell_ends_the_cell(self):
+    def test_errors_and_return_end_the_cell_and_not_the_session(self):
         for code, status in ("set -u; echo $no", 127), (": ${no:?}", 127), ("break", 0), ("return 4", 4), ("if", 2):
             got = self.kernel.cell("x=%d; %s" % (status, code))
             self.assertEqual((got.code, got.is_exit), (status, 0), code)

@@ -38,11 +38,9 @@ packages() {
   list_with_dependencies "$@"
 }
 
-# Names of all files, without the leading slash, and with the index of modules and Python's compiled files, which
-# no package lists.
+# Names of all files, without the leading slash, and with the index of modules, which no package lists.
 files() {
   list_files <"$work/packages" | grep -E '^(usr/|etc/alternatives/|[a-z0-9]*$)' || :
-  find /usr/lib/python3.[0-9]* -name '*.pyc' | cut -c 2-
   find "/usr/lib/modules/$release" | cut -c 2-
   (cd / && find etc/ld.so.conf etc/ld.so.conf.d etc/nsswitch.conf etc/protocols etc/services etc/debian_version \
     etc/os-release etc/bash.bashrc etc/profile etc/mke2fs.conf etc/login.defs etc/python3* 2>/dev/null) || :

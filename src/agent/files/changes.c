@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/files/files.h"
 #include "agent/files/ops.h"
+#include "agent/files/worker.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-#include "agent/files/files.h"
+#include "agent/files/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static void forward_packet(struct stream *stream, char *packet, size_t len)
 	frame.stream = stream->wire.id;
 	if (wire_stream_send(&stream->wire, &frame, &err) < 0)
 		return fail_worker(stream, "the worker process sent an invalid message");
-	out_commit(&stream->agent->out, &frame);
+	outgoing_commit(&stream->agent->out, &frame);
 	if (!stream->wire.over)
 		return;
 	close_sockets(stream);
@@ -87,7 +87,7 @@ static void on_ready(struct source *source, uint32_t events)
 {
 	struct worker *worker = container_of(source, struct worker, source);
 	struct stream *stream = container_of(worker, struct stream, worker);
-	char *packet = out_payload(&stream->agent->out) - WIRE_HEADER;
+	char *packet = outgoing_payload(&stream->agent->out) - WIRE_HEADER;
 	char header[WIRE_HEADER];
 	ssize_t n = peek_packet(source, header);
 	const struct wire_spec *spec;

@@ -12,8 +12,8 @@
 
 #include "agent/agent.h"
 #include "agent/files/archive/archive.h"
-#include "agent/files/files.h"
 #include "agent/files/ops.h"
+#include "agent/files/worker.h"
 #include "agent/user.h"
 #include "base/buf.h"
 #include "base/error.h"
@@ -142,7 +142,7 @@ void worker_process_run(const struct agent *agent, const struct wire_message *re
 		            .on_host = agent->on_host,
 		            .allowed = agent->allowed };
 	if (user_become(&agent->user, &err) < 0 || set_death_signal(&err) < 0 ||
-	    confine_worker(&agent->confine, &err) < 0 ||
+	    confinement_apply_worker(&agent->confine, &err) < 0 ||
 	    run_operation(&job, request, &reply.done, &err) < 0 || job_flush(&job, &err) < 0)
 		reply = stream_failed_message(&err);
 	send_message(&job, &reply);

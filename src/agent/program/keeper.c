@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/confine.h"
+#include "agent/confinement.h"
 #include "agent/program/launch.h"
 #include "agent/program/tree.h"
 #include "base/clock.h"

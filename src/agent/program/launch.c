@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/confine.h"
+#include "agent/confinement.h"
 #include "agent/user.h"
 #include "base/error.h"
 #include "base/tree/open_child.h"
@@ -173,7 +173,7 @@ void launch_run(const struct launch *launch, int report)
 	prefer_for_oom_killer(launch);
 	if (set_descriptors(launch, &err) == 0 && set_limits(launch, &err) == 0 &&
 	    user_become(launch->user, &err) == 0 && enter_directory(launch, &err) == 0 &&
-	    confine_program(launch->confine, &err) == 0)
+	    confinement_apply_program(launch->confine, &err) == 0)
 		(void)exec_program(launch, &err);
 	(void)!write(report, &err, sizeof err);
 	_exit(127);

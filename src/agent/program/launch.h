@@ -9,7 +9,7 @@
 #include "base/attr.h"
 #include "wire/message.h"
 
-struct confine;
+struct confinement;
 struct user;
 
 /* How to start a program. The agent fills it in, the keeper and the program's process inherit it by
@@ -17,7 +17,7 @@ struct user;
 struct launch {
 	const struct wire_exec *exec;
 	const struct user *user;
-	struct confine *confine;
+	struct confinement *confine;
 	const char *workspace;
 	rlim_t files; /* RLIMIT_NOFILE, unless exec sets a lower one */
 	int nice;

@@ -18,8 +18,8 @@ static ssize_t read_into_frame(struct pump *pump, size_t max)
 {
 	struct stream *stream = pump->stream;
 	struct wire_frame frame = { WIRE_DATA, pump->channel, stream->wire.id, { NULL, 0 } };
-	struct out *out = &stream->agent->out;
-	char *payload = out_payload(out);
+	struct outgoing *out = &stream->agent->out;
+	char *payload = outgoing_payload(out);
 	ssize_t n;
 
 	frame.payload.ptr = payload;
@@ -28,7 +28,7 @@ static ssize_t read_into_frame(struct pump *pump, size_t max)
 		return n; /* nothing was committed: the next frame uses the same place */
 	frame.payload.len = (size_t)n;
 	stream_record(stream, &frame);
-	out_commit(out, &frame);
+	outgoing_commit(out, &frame);
 	return n;
 }
 

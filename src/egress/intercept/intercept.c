@@ -4,8 +4,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "egress/dialer.h"
+#include "egress/dialer/dialer.h"
 #include "egress/intercept/internal.h"
+#include "egress/net_policy.h"
 #include "egress/net_secrets.h"
 
 enum { ACCEPT_MS = 10000 };

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/view.h"
-#include "egress/internal.h"
+#include "egress/dialer/dialer_service.h"
 
 struct net_secrets;
 

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "egress/mirror/internal.h"
+#include "egress/net_policy.h"
 
 enum { REDIRECTIONS_MAX = 5 };
 

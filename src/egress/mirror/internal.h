@@ -5,16 +5,16 @@
  *   mirror_file.c   files: likewise, verified
  *   mirror_reply.c  answers to installers
  *   fetch.c         one request to an index, over connections that the dialer has checked
- *   cache.c digest.c page_pip.c page_npm.c   see their headers */
+ *   package_cache.c digest.c page_pip.c page_npm.c   see their headers */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "egress/internal.h"
-#include "egress/mirror/cache.h"
+#include "egress/dialer/dialer_service.h"
 #include "egress/mirror/mirror.h"
+#include "egress/mirror/package_cache.h"
 #include "egress/mirror/pages.h"
 
 enum { MIRROR_PAGE_MAX = 48 * 1024 * 1024, MIRROR_SILENCE_S = 20 };
@@ -23,7 +23,7 @@ enum { MIRROR_PAGE_MAX = 48 * 1024 * 1024, MIRROR_SILENCE_S = 20 };
 struct mirror {
 	const struct mirror_config *config;
 	const struct upstream *upstream;
-	struct cache cache;
+	struct package_cache cache;
 	int fd; /* of the installer */
 };
 

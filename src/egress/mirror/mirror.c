@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "egress/dialer.h"
+#include "egress/dialer/dialer.h"
 #include "egress/mirror/internal.h"
 #include "egress/proxy_http.h"
 

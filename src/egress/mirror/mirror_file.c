@@ -48,7 +48,7 @@ static bool send_entry(const struct mirror *mirror, const char *entry, const str
 	struct mirror to = *mirror;
 	struct digest_state state;
 	int64_t ignored_s;
-	AUTO_FD int fd = cache_open(&mirror->cache, entry, &ignored_s);
+	AUTO_FD int fd = package_cache_open(&mirror->cache, entry, &ignored_s);
 	struct stat st;
 	bool is_read;
 
@@ -57,7 +57,7 @@ static bool send_entry(const struct mirror *mirror, const char *entry, const str
 	digest_start(&state, digest->kind);
 	is_read = read_entry(fd, hash_bytes, &state);
 	if (!digest_is(&state, digest) || !is_read) {
-		cache_remove(&mirror->cache, entry);
+		package_cache_remove(&mirror->cache, entry);
 		return false;
 	}
 	if (mirror_reply_head(mirror, type, (uint64_t)st.st_size) == 0)
@@ -69,7 +69,7 @@ static bool send_entry(const struct mirror *mirror, const char *entry, const str
 
 struct transfer {
 	const struct mirror *mirror;
-	struct cache_write write;
+	struct package_cache_write write;
 	struct digest_state state;
 	bool has_begun; /* the head of the answer was sent */
 };
@@ -87,7 +87,7 @@ static int pass_bytes(void *ctx, struct view bytes)
 	struct transfer *transfer = ctx;
 
 	digest_bytes(&transfer->state, bytes);
-	cache_write_bytes(&transfer->write, bytes);
+	package_cache_write_bytes(&transfer->write, bytes);
 	return mirror_reply_bytes(transfer->mirror, bytes);
 }
 
@@ -103,16 +103,16 @@ static void fetch_file(const struct mirror *mirror, const char *url, const char 
 	struct error err;
 
 	if (digest->kind != DIGEST_NONE)
-		cache_write_start(&transfer.write, &mirror->cache);
+		package_cache_write_start(&transfer.write, &mirror->cache);
 	digest_start(&transfer.state, digest->kind);
 	if (fetch_run(mirror, &fetch, &err) < 0) {
-		cache_write_cancel(&transfer.write);
+		package_cache_write_cancel(&transfer.write);
 		if (!transfer.has_begun)
 			mirror_reply_error(mirror, &err);
 	} else if (digest_is(&transfer.state, digest)) {
-		cache_write_finish(&transfer.write, entry);
+		package_cache_write_finish(&transfer.write, entry);
 	} else {
-		cache_write_cancel(&transfer.write);
+		package_cache_write_cancel(&transfer.write);
 	}
 }
 

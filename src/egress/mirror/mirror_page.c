@@ -57,7 +57,7 @@ static bool load_page(const struct mirror *mirror, const char *entry, int64_t ma
                       struct mirror_page *page)
 {
 	int64_t age_s = 0;
-	AUTO_FD int fd = cache_open(&mirror->cache, entry, &age_s);
+	AUTO_FD int fd = package_cache_open(&mirror->cache, entry, &age_s);
 
 	return fd >= 0 && age_s >= 0 && age_s <= max_age_s && read_entry(fd, page);
 }
@@ -65,13 +65,13 @@ static bool load_page(const struct mirror *mirror, const char *entry, int64_t ma
 static void save_page(const struct mirror *mirror, const char *entry,
                       const struct mirror_page *page)
 {
-	struct cache_write write;
+	struct package_cache_write write;
 
-	cache_write_start(&write, &mirror->cache);
-	cache_write_bytes(&write, view_of(page->url));
-	cache_write_bytes(&write, view_of("\n"));
-	cache_write_bytes(&write, buf_view(&page->text));
-	cache_write_finish(&write, entry);
+	package_cache_write_start(&write, &mirror->cache);
+	package_cache_write_bytes(&write, view_of(page->url));
+	package_cache_write_bytes(&write, view_of("\n"));
+	package_cache_write_bytes(&write, buf_view(&page->text));
+	package_cache_write_finish(&write, entry);
 }
 
 /* --- the index --- */

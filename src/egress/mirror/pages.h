@@ -24,7 +24,8 @@ struct page_file {
 	struct digest metadata; /* of the file NAME.metadata beside it */
 };
 
-/* Whether it names a file, and nothing else in a path, on a command line or in HTML. */
+/* Whether the name has only characters that have no other meaning in a path, on a command line or
+ * in HTML. */
 bool page_is_file_name(struct view name);
 
 /* --- pip --- */
@@ -43,7 +44,7 @@ bool pip_page_next(struct view *rest, struct pip_link *ret);
 MUST_CHECK int pip_page_write(struct view page, const char *project, struct buf *out,
                               struct error *err);
 bool pip_page_find(struct view page, const char *name, struct page_file *ret);
-/* A name of a project in the spelling of PEP 503. */
+/* Whether the name is one of a project, in the spelling of PEP 503. */
 bool pip_project_is(struct view name);
 
 /* --- npm --- */
@@ -52,5 +53,5 @@ bool pip_project_is(struct view name);
 MUST_CHECK int npm_page_read(struct view text, const char *base, json_t **ret, struct error *err);
 MUST_CHECK int npm_page_find(struct view text, const char *name, struct page_file *ret,
                              struct error *err);
-/* "name" or "@scope/name". */
+/* Whether the name is one of a package: "name" or "@scope/name". */
 bool npm_package_is(struct view name);

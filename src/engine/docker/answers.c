@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "base/num.h"
 #include "base/text/utf8.h"
-#include "wire/direct.h"
+#include "wire/direct_socket.h"
 
-/* The versions of the API that this code was tried with. Older daemons than 1.40 (19.03) lack
- * options that the broker relies on. */
+/* The broker was tested with these versions of the API. Daemons before 1.40 (Docker 19.03) lack
+ * options that it needs. */
 enum { API_LEAST = 140, API_MOST = 151 };
 
 static void copy_text(const json_t *object, const char *key, char *out, size_t size)
@@ -104,8 +104,6 @@ void answer_info(const json_t *json, const char *runtime, struct docker_info *re
 		.seccomp = has_option(json, "seccomp"),
 		.userns = has_option(json, "userns"),
 		.rootless = has_option(json, "rootless"),
-		.apparmor = has_option(json, "apparmor"),
-		.selinux = has_option(json, "selinux"),
 		.cgroups = version != NULL && strcmp(version, "2") == 0 ? 2 : 1,
 		.has_nvidia = json_has(runtimes, "nvidia"),
 		.has_cdi = json_array_size(json_object_get(json, "CDISpecDirs")) != 0,
@@ -123,7 +121,7 @@ static int set_no_id(struct error *err)
 	return error_set(err, ERR_SYSTEM, "the daemon answered without an id");
 }
 
-/* The id becomes a part of paths, so it must be nothing else than a word. */
+/* The id becomes a part of request paths, so a "/" or "?" in it must not pass. */
 static bool is_id(const char *text)
 {
 	size_t len = strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz:");

@@ -1,6 +1,6 @@
-/* answers.h - what the broker reads out of the daemon's JSON. Every function accepts any value: a
- * member that is missing or of another type is an error where the broker needs it, and empty
- * otherwise. Texts are copied and cut to the size of their field. */
+/* answers.h - reads the members that the broker needs from the daemon's JSON. Every function
+ * accepts any value: a missing member, or one of another type, is an error where the broker cannot
+ * do without it, and empty otherwise. Texts are copied and cut to the size of their field. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ MUST_CHECK int answer_version(const json_t *json, struct docker_version *ret, st
 /* GET /info */
 struct docker_info {
 	bool memory, swap, cpu, pids; /* limits that the daemon can enforce */
-	bool seccomp, userns, rootless, apparmor, selinux;
+	bool seccomp, userns, rootless;
 	unsigned cgroups; /* version: 1, 2, or 0 for none */
 	char default_runtime[64], storage[64];
 	char index[128]; /* the name of the usual registry in the configuration of logins */
@@ -72,8 +72,8 @@ struct pull_progress {
 	char error[300];  /* of a line that reports a failure; "" */
 	char status[120]; /* the last one that is about the whole image */
 };
-/* Reads one line. A line that is no JSON is passed over: the daemon ends a pull that it broke off
- * with half a line. */
+/* Reads one line. A line that is no JSON is ignored: a pull that the daemon breaks off ends with
+ * half a line. */
 void answer_pull_line(struct view line, struct pull_progress *progress);
 void pull_progress_sum(const struct pull_progress *progress, struct engine_progress *ret);
 

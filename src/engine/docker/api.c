@@ -49,17 +49,17 @@ static void on_answer(void *ctx, int status, struct view body, const struct erro
 	api_decode(status, body, why, copy.done, copy.ctx);
 }
 
-static void send_call(struct broker *broker, const struct http_request *request, api_fn *done,
-                      void *ctx)
+static void send_call(struct broker *broker, const struct http_client_request *request,
+                      api_fn *done, void *ctx)
 {
 	struct call *call = mem_new(sizeof *call);
-	struct http_request whole = *request;
+	struct http_client_request whole = *request;
 
 	*call = (struct call){ done, ctx };
 	whole.done = on_answer;
 	whole.ctx = call;
 	whole.max = ANSWER_MAX;
-	http_send(broker->http, &whole);
+	http_client_send(broker->http, &whole);
 }
 
 static PRINTF_LIKE(2, 0) char *make_path(const struct broker *broker, const char *fmt, va_list args)
@@ -74,7 +74,7 @@ static PRINTF_LIKE(2, 0) char *make_path(const struct broker *broker, const char
 void api_send(struct broker *broker, const char *method, json_t *body, api_fn *done, void *ctx,
               const char *fmt, ...)
 {
-	struct http_request request = { .method = method, .timeout_ms = CALL_MS };
+	struct http_client_request request = { .method = method, .timeout_ms = CALL_MS };
 	char *text = NULL, *path;
 	va_list args;
 
@@ -93,13 +93,18 @@ void api_send(struct broker *broker, const char *method, json_t *body, api_fn *d
 	free(path);
 }
 
+void api_remove_container(struct broker *broker, const char *container, api_fn *done, void *ctx)
+{
+	api_send(broker, "DELETE", NULL, done, ctx, "/containers/%s?force=1&v=1", container);
+}
+
 void api_upload(struct broker *broker, struct view archive, api_fn *done, void *ctx,
                 const char *fmt, ...)
 {
-	struct http_request request = { .method = "PUT",
-		                        .timeout_ms = UPLOAD_MS,
-		                        .body = archive,
-		                        .type = "application/x-tar" };
+	struct http_client_request request = { .method = "PUT",
+		                               .timeout_ms = UPLOAD_MS,
+		                               .body = archive,
+		                               .type = "application/x-tar" };
 	char *path;
 	va_list args;
 
@@ -123,4 +128,13 @@ char *api_encode(const char *text)
 		else
 			to += snprintf(to, 4, "%%%02X", (unsigned char)*text);
 	return out;
+}
+
+char *api_state_filter(const struct broker *broker)
+{
+	char *filter = mem_format("{\"label\":[\"" LABEL_STATE "=%s\"]}", broker->options->state);
+	char *encoded = api_encode(filter);
+
+	free(filter);
+	return encoded;
 }

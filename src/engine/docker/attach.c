@@ -1,9 +1,10 @@
 /* attach.c - the bytes between the server and the agent in a container (see internal.h).
  *
  *   server <- socket pair -> attach <- connection to the daemon, with headers -> agent
- *                                   <- or a direct connection (direct.c)      ->
+ *                                   <- or a direct connection (direct_connection.c)      ->
  *
- * Neither side is read while the other does not take what was read, so that nothing piles up. */
+ * One side is not read while more than QUEUED_MAX bytes wait to be written to the other, which
+ * bounds the memory of the broker. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,13 +19,18 @@
 #include "loop/loop.h"
 #include "loop/output.h"
 
-enum { BUSY = 256 * 1024, OUTPUT_MAX = 16 * 1024 * 1024, WORDS_MAX = 400, DRAIN_READS = 64 };
+enum {
+	QUEUED_MAX = 256 * 1024,
+	OUTPUT_MAX = 16 * 1024 * 1024,
+	ERROR_TEXT_MAX = 400,
+	DRAIN_READS = 64
+};
 
 struct attach {
 	struct broker *broker;
 	const struct attach_events *events;
 	void *ctx;
-	struct http_stream *stream;
+	struct http_upgrade *stream;
 	struct demux demux;
 	int fd; /* the broker's end */
 	struct input *input;
@@ -33,8 +39,8 @@ struct attach {
 	struct input *direct_input;
 	struct output *direct_output;
 	bool has_hello;
-	char words[WORDS_MAX + 1], shown[WORDS_MAX * 2];
-	size_t word_count;
+	char stderr_bytes[ERROR_TEXT_MAX], error_text[ERROR_TEXT_MAX * 2];
+	size_t stderr_len;
 	bool has_ended;
 };
 
@@ -74,18 +80,19 @@ static void on_server_bytes(void *ctx, struct view bytes)
 	struct error err;
 
 	if (attach->direct_output == NULL) {
-		http_stream_send(attach->stream, bytes);
-		if (http_stream_pending(attach->stream) > BUSY)
+		http_upgrade_send(attach->stream, bytes);
+		if (http_upgrade_pending(attach->stream) > QUEUED_MAX)
 			input_pause(attach->input);
 		return;
 	}
 	/* Writing fails when the agent has exited, which the attached stream reports. */
 	if (output_write(attach->direct_output, bytes, &err) == 0 &&
-	    output_pending(attach->direct_output) > BUSY)
+	    output_pending(attach->direct_output) > QUEUED_MAX)
 		input_pause(attach->input);
 }
 
-/* The server has closed its channel. Without it the container is of no use. */
+/* The server has closed its end of the channel: the box ends, because nobody can use the container
+ * any more. */
 static void on_server_end(void *ctx, const struct error *why)
 {
 	end_attach(ctx, why);
@@ -109,7 +116,7 @@ static void on_output_drained(void *ctx)
 
 	if (attach->has_ended)
 		return;
-	http_stream_pause(attach->stream, false);
+	http_upgrade_pause(attach->stream, false);
 	if (attach->direct_input != NULL)
 		input_resume(attach->direct_input);
 }
@@ -122,14 +129,15 @@ static void on_output_failed(void *ctx, const struct error *why)
 static const struct output_events output_events = { .drained = on_output_drained,
 	                                            .failed = on_output_failed };
 
-/* Only the beginning is kept: the agent writes one line, and only before it exits. */
+/* Keeps the first ERROR_TEXT_MAX bytes of standard error. The agent writes one line there, and only
+ * before it exits. */
 static void keep_error_text(struct attach *attach, struct view bytes)
 {
-	size_t room = WORDS_MAX - attach->word_count;
+	size_t room = ERROR_TEXT_MAX - attach->stderr_len;
 	size_t n = bytes.len < room ? bytes.len : room;
 
-	memcpy(attach->words + attach->word_count, bytes.ptr, n);
-	attach->word_count += n;
+	memcpy(attach->stderr_bytes + attach->stderr_len, bytes.ptr, n);
+	attach->stderr_len += n;
 }
 
 static void on_stream_bytes(void *ctx, struct view bytes)
@@ -143,7 +151,7 @@ static void on_stream_bytes(void *ctx, struct view bytes)
 		if (piece.kind != DEMUX_STDOUT)
 			keep_error_text(attach, piece.bytes);
 		else if (attach->direct_fd >= 0)
-			continue; /* the agent sends nothing there any more */
+			continue; /* the agent uses the direct connection only */
 		else if (output_write(attach->output, piece.bytes, &err) < 0) {
 			end_attach(attach, &err);
 			return;
@@ -157,8 +165,8 @@ static void on_stream_bytes(void *ctx, struct view bytes)
 	}
 	if (r < 0)
 		end_attach(attach, &err);
-	else if (output_pending(attach->output) > BUSY)
-		http_stream_pause(attach->stream, true);
+	else if (output_pending(attach->output) > QUEUED_MAX)
+		http_upgrade_pause(attach->stream, true);
 }
 
 static void on_stream_open(void *ctx)
@@ -179,10 +187,10 @@ static void on_stream_end(void *ctx, const struct error *why)
 	end_attach(attach, why);
 }
 
-static const struct http_stream_events stream_events = { .open = on_stream_open,
-	                                                 .bytes = on_stream_bytes,
-	                                                 .drained = on_stream_drained,
-	                                                 .end = on_stream_end };
+static const struct http_upgrade_events stream_events = { .open = on_stream_open,
+	                                                  .bytes = on_stream_bytes,
+	                                                  .drained = on_stream_drained,
+	                                                  .end = on_stream_end };
 
 /* --- the direct connection --- */
 
@@ -193,11 +201,11 @@ static void on_direct_bytes(void *ctx, struct view bytes)
 
 	if (output_write(attach->output, bytes, &err) < 0)
 		end_attach(attach, &err);
-	else if (output_pending(attach->output) > BUSY)
+	else if (output_pending(attach->output) > QUEUED_MAX)
 		input_pause(attach->direct_input);
 }
 
-/* The agent closes the connection only by its exit, which the attached stream reports. */
+/* The agent closes the direct connection only by its exit, which the attached stream reports. */
 static void on_direct_end(void *ctx, const struct error *why)
 {
 	(void)ctx;
@@ -253,7 +261,7 @@ int attach_open(struct broker *broker, const char *container, const struct attac
 	}
 	path = mem_format("%s/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1",
 	                  broker->prefix, container);
-	attach->stream = http_stream_open(broker->http, path, &stream_events, attach);
+	attach->stream = http_upgrade_open(broker->http, path, &stream_events, attach);
 	free(path);
 	*channel = fds[1];
 	*ret = attach;
@@ -262,8 +270,8 @@ int attach_open(struct broker *broker, const char *container, const struct attac
 
 const char *attach_error_text(struct attach *attach)
 {
-	return utf8_escape(view_trim((struct view){ attach->words, attach->word_count }),
-	                   attach->shown, sizeof attach->shown);
+	return utf8_escape(view_trim((struct view){ attach->stderr_bytes, attach->stderr_len }),
+	                   attach->error_text, sizeof attach->error_text);
 }
 
 int attach_take_fd(struct attach *attach)
@@ -282,7 +290,7 @@ struct attach *attach_free(struct attach *attach)
 	(void)output_free(attach->output);
 	(void)input_free(attach->direct_input);
 	(void)output_free(attach->direct_output);
-	(void)http_stream_free(attach->stream);
+	(void)http_upgrade_free(attach->stream);
 	cleanup_fd(&attach->fd);
 	cleanup_fd(&attach->direct_fd);
 	free(attach);

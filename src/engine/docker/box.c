@@ -8,8 +8,7 @@
 #include "engine/native/cgroup/cgroup.h"
 #include "loop/loop.h"
 
-/* Longest wait for the agent's HELLO before a sandbox starts without a direct connection. */
-enum { HELLO_MS = 3000 };
+enum { HELLO_MS = 3000 }; /* after that without HELLO the attached stream is the channel */
 
 struct box *box_find(struct broker *broker, uint64_t number)
 {
@@ -63,7 +62,7 @@ static void reply_started(struct box *box)
 		box_on_attach_end(box, NULL);
 }
 
-/* Without a direct connection the attached stream is the channel. */
+/* If the agent's socket cannot be connected to, the attached stream is the channel. */
 static void connect_directly(struct box *box)
 {
 	struct error err;
@@ -88,7 +87,8 @@ void box_on_hello(void *ctx)
 		connect_directly(box);
 }
 
-/* The agent listens for a connection when its HELLO arrives. */
+/* The agent listens for a direct connection before it sends HELLO, so a connection is tried when
+ * HELLO has arrived. */
 static void await_hello(struct box *box)
 {
 	if (box->is_detached || !direct_is_possible(box->broker, &box->started)) {
@@ -103,7 +103,8 @@ static void await_hello(struct box *box)
 	loop_timer_start(box->hello_timer, HELLO_MS);
 }
 
-/* Without the process id there are no counters; the sandbox works all the same. */
+/* A failed GET is no failure of the start: without the container's process id the sandbox only
+ * lacks the counters of its cgroup and a direct connection. */
 static void on_started_inspected(void *ctx, int status, const json_t *answer,
                                  const struct error *why)
 {
@@ -171,13 +172,13 @@ static void on_leftover_removed(void *ctx, int status, const json_t *answer,
 		create_container(box);
 }
 
-/* Another container has the name: one that a server left that was killed, or this one before it
- * lost the daemon. The container of a server that is alive is not touched. */
+/* Status 409 of the creation: a container of this name exists. A server that was killed left it, or
+ * this server did when the daemon was unreachable. The container of another server that is alive
+ * stays. */
 static void on_leftover(void *ctx, int status, const json_t *answer, const struct error *why)
 {
 	struct docker_container container;
 	struct box *box = ctx;
-	const struct broker_options *options = box->broker->options;
 	struct error err;
 
 	if (box_end_if_killed(box))
@@ -188,8 +189,7 @@ static void on_leftover(void *ctx, int status, const json_t *answer, const struc
 	}
 	if (why == NULL && answer_container(answer, &container, &err) < 0)
 		why = &err;
-	if (why == NULL && strcmp(container.instance, options->instance) != 0 &&
-	    options->is_alive(options->ctx, container.instance)) {
+	if (why == NULL && broker_is_used_elsewhere(box->broker, &container)) {
 		(void)error_set(&err, ERR_INVALID, "sandbox %s is awake in another server",
 		                box->spec.id);
 		why = &err;
@@ -199,10 +199,10 @@ static void on_leftover(void *ctx, int status, const json_t *answer, const struc
 		return;
 	}
 	box->is_busy = true;
-	api_send(box->broker, "DELETE", NULL, on_leftover_removed, box,
-	         "/containers/%s?force=1&v=1", container.id);
+	api_remove_container(box->broker, container.id, on_leftover_removed, box);
 }
 
+/* Status 404: the prepared image was removed since it was found. */
 static void on_created(void *ctx, int status, const json_t *answer, const struct error *why)
 {
 	struct box *box = ctx;
@@ -272,8 +272,9 @@ static void on_volume(void *ctx, int status, const json_t *answer, const struct 
 		create_container(box);
 }
 
-/* A sandbox that wakes must have its workspace. The other volumes are made again if they are
- * missing; making one that exists changes nothing. */
+/* The workspace of a sandbox that wakes must exist: an empty one in its place would look like lost
+ * files. The other volumes are created if they are missing; creating one that exists changes
+ * nothing. */
 static void make_volumes(struct box *box)
 {
 	char name[DOCKER_NAME_SIZE];

@@ -4,8 +4,8 @@
  *   box_end.c     the agent exits, or REQUEST_KILL -> the container is removed -> ENDED
  *   box_limits.c  changes of limits
  *
- * The steps follow one another. A request to kill waits for the call under way: a container whose
- * creation is given up half-way could appear later. */
+ * Each step begins when the daemon has answered the one before. REQUEST_KILL waits for the answer
+ * that is due: the daemon would create the container after its removal otherwise. */
 #pragma once
 #include "engine/docker/internal.h"
 
@@ -23,10 +23,10 @@ struct box {
 	size_t volumes_left;             /* calls without an answer */
 	bool has_volume_error;
 	bool has_retried; /* the creation was repeated once */
-	bool is_busy;     /* a call is under way that must be answered first */
+	bool is_busy;     /* the daemon has not answered the last call */
 	bool is_started, is_killed, is_removing;
-	bool is_limiting;      /* a change of limits is under way */
-	bool is_detached;      /* the connection has ended, while a call was under way */
+	bool is_limiting;      /* the daemon has not answered a change of limits */
+	bool is_detached;      /* the connection ended while is_busy */
 	struct error detached; /* why the connection ended; empty if the daemon closed it */
 	bool failed;           /* `why` is to be reported */
 	struct error why;
@@ -38,7 +38,8 @@ struct box {
 struct box *box_find(struct broker *broker, uint64_t number);
 struct box *box_find_id(struct broker *broker, const char *id);
 
-/* HELLO has arrived, or does not arrive: reports the start. */
+/* HELLO has arrived, or has not arrived within the time for it: connects directly if the agent
+ * listens, and reports the start. */
 void box_on_hello(void *ctx);
 
 /* --- box_end.c --- */
@@ -46,7 +47,8 @@ void box_on_hello(void *ctx);
 /* Removes the container, if there is one, and reports the end. */
 void box_remove(struct box *box);
 void box_fail(struct box *box, const struct error *why);
-/* To be called when a call has been answered. True: the box was killed meanwhile, and ends now. */
+/* To be called when the daemon has answered a call. True: the box was killed meanwhile, is removed
+ * now, and may be freed already. */
 bool box_end_if_killed(struct box *box);
-/* The event of the connection. */
+/* The event `end` of the attached stream. */
 void box_on_attach_end(void *ctx, const struct error *why);

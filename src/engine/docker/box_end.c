@@ -8,8 +8,8 @@
 
 enum { KILLED = 137 }; /* the exit status of a container after SIGKILL */
 
-/* The broker's end of the channel goes with the reply: the server reads the end of file on its
- * channel only after the reply, which says more. */
+/* Sends the broker's end of the channel along with the reply. The server closes it when it reads
+ * the reply, so that end of file on the channel cannot arrive before the reason of the end. */
 static void report_end(struct box *box)
 {
 	struct broker *broker = box->broker;
@@ -32,8 +32,9 @@ static void report_end(struct box *box)
 	broker_check_stopped(broker);
 }
 
-/* The container may be gone already. If the daemon does not answer, the agent sees the end of its
- * input and exits by itself, and the next start removes the container. */
+/* A refusal, such as 404, means that the container is gone already. If the daemon does not answer
+ * (status 0), the agent reads end of file on its standard input and exits, and leftovers_remove()
+ * of the next start removes the container. */
 static void on_removed(void *ctx, int status, const json_t *answer, const struct error *why)
 {
 	struct box *box = ctx;
@@ -59,8 +60,7 @@ void box_remove(struct box *box)
 	if (box->container[0] == '\0')
 		report_end(box);
 	else
-		api_send(box->broker, "DELETE", NULL, on_removed, box, "/containers/%s?force=1&v=1",
-		         box->container);
+		api_remove_container(box->broker, box->container, on_removed, box);
 }
 
 void box_fail(struct box *box, const struct error *why)
@@ -78,7 +78,7 @@ bool box_end_if_killed(struct box *box)
 
 	box->is_busy = false;
 	if (is_killed)
-		box_remove(box); /* which may free the box */
+		box_remove(box);
 	return is_killed;
 }
 
@@ -91,7 +91,7 @@ static void explain_exit(struct box *box, const struct docker_container *contain
 		return;
 	}
 	box->failed = true;
-	/* The container goes on, so only the connection to it has failed. */
+	/* The container still runs, so only the connection to it has failed. */
 	if (container->is_running && box->detached.msg[0] != '\0') {
 		box->end = ENGINE_END_ENGINE_LOST;
 		box->why = box->detached;
@@ -135,7 +135,8 @@ static void on_exit_inspected(void *ctx, int status, const json_t *answer, const
 	box_remove(box);
 }
 
-/* Before the start an end means that the connection failed. */
+/* Before the start, the end of the stream means that the connection failed; after it, that the
+ * container has exited, and the daemon is asked why. */
 void box_on_attach_end(void *ctx, const struct error *why)
 {
 	struct box *box = ctx;
@@ -146,7 +147,7 @@ void box_on_attach_end(void *ctx, const struct error *why)
 	if (why != NULL)
 		box->detached = *why;
 	if (box->is_busy || box->hello_timer != NULL) {
-		box->is_detached = true; /* the call that is under way fails too, or goes on here */
+		box->is_detached = true; /* the next step sees it */
 		box_on_hello(box);
 		return;
 	}

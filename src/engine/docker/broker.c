@@ -47,8 +47,8 @@ void broker_check_stopped(struct broker *broker)
 		loop_stop(broker->loop);
 }
 
-/* The server has closed its end: removes all containers, STOP_MS at most. The next start sweeps
- * what is left. */
+/* Removes all containers after the server has closed its end of the socket, for STOP_MS at most.
+ * leftovers_remove() of the next start removes those that are left. */
 static void stop_broker(struct broker *broker)
 {
 	if (broker->is_stopping)
@@ -61,6 +61,14 @@ static void stop_broker(struct broker *broker)
 }
 
 /* --- requests ------------------------------------------------------------------------- */
+
+bool broker_is_used_elsewhere(const struct broker *broker, const struct docker_container *container)
+{
+	const struct broker_options *options = broker->options;
+
+	return strcmp(container->instance, options->instance) != 0 &&
+	       options->is_alive(options->ctx, container->instance);
+}
 
 void broker_flush(struct broker *broker)
 {
@@ -85,7 +93,8 @@ static void erase_sandbox(struct broker *broker, const struct engine_request *re
 		volumes_erase(broker, id, request->number);
 }
 
-/* A request chooses only the name of a server, and the callback the directory of its socket. */
+/* The request has only the name of a server. The path of the socket comes from the callback, so a
+ * server that was taken over cannot connect to other sockets of the host. */
 static void connect_server(struct broker *broker, const struct engine_request *request)
 {
 	const struct broker_options *options = broker->options;
@@ -135,8 +144,8 @@ static void handle_request(struct broker *broker, const struct engine_request *r
 	}
 }
 
-/* MSG_TRUNC returns the real length of a packet: a packet that has not the length of a request is
- * ignored. */
+/* With MSG_TRUNC, recv(2) returns the real length of a packet. A packet that does not have the
+ * length of a request is ignored. */
 static void on_socket(void *ctx)
 {
 	static struct engine_request request;
@@ -160,7 +169,7 @@ static void on_socket(void *ctx)
 
 /* --- the start ------------------------------------------------------------------------ */
 
-/* The process exits when the failure has been sent: nothing can be done without a daemon. */
+/* Sends the reason and exits: without a daemon the broker is of no use. */
 static void fail_broker(struct broker *broker, const struct error *why)
 {
 	replies_add_failure(&broker->replies, REPLY_READY, 0, why);
@@ -168,11 +177,10 @@ static void fail_broker(struct broker *broker, const struct error *why)
 	loop_stop(broker->loop);
 }
 
-static void on_swept(void *ctx, const struct error *why)
+static void on_swept(void *ctx)
 {
 	struct broker *broker = ctx;
 
-	(void)why;
 	layers_fill(broker, &broker->report);
 	replies_add_report(&broker->replies, &broker->report);
 	broker->watch = loop_watch_new(broker->loop, broker->socket, on_socket, broker);
@@ -189,7 +197,7 @@ static void on_probe_removed(void *ctx, int status, const json_t *answer, const 
 	leftovers_remove(broker, on_swept, broker);
 }
 
-/* A daemon whose volumes have no quotas refuses to make one with a size. */
+/* A daemon whose volumes have no quotas refuses to create one with the option `size`. */
 static void on_probe(void *ctx, int status, const json_t *answer, const struct error *why)
 {
 	struct broker *broker = ctx;
@@ -268,8 +276,8 @@ static void on_version(void *ctx, int status, const json_t *answer, const struct
 	api_send(broker, "GET", NULL, on_info, broker, "/info");
 }
 
-/* Names the agent's program and the files that are added to every image, so that a prepared image
- * with others is not used. */
+/* The hash is part of the name of prepared images: another version of belljar, with another agent
+ * or other files, makes its own. */
 static int hash_agent(char out[20], struct error *err)
 {
 	const struct view none = { "", 0 };
@@ -286,9 +294,9 @@ static int hash_agent(char out[20], struct error *err)
 }
 
 /* The right to use the daemon's socket comes from the user and the groups, not from a capability.
- * The lock files and sockets of other servers belong to the user id that a server of root changes
- * to, and the sockets of agents (direct.c) to the user of the containers, so root needs one
- * capability for them. */
+ * As root the broker keeps CAP_DAC_OVERRIDE: the lock files and sockets of other servers belong to
+ * the user id that such a server changes to, and the sockets of agents (direct_connection.c) to the
+ * user of the containers. */
 static int drop_capabilities(struct error *err)
 {
 	uint64_t have;
@@ -299,8 +307,9 @@ static int drop_capabilities(struct error *err)
 	return have != 0 ? caps_set(have, false, err) : caps_drop(err);
 }
 
-/* A Ctrl-C in the terminal reaches the server and the broker. The server then ends its sandboxes in
- * order; the broker goes on until the socket is closed. */
+/* A Ctrl-C in the terminal sends SIGINT to the server and the broker. The server then puts its
+ * sandboxes to sleep, which takes the broker: so the broker ignores signals, and exits when its
+ * socket is closed. */
 static int set_up_process(const struct broker_options *options, int socket, struct error *err)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
@@ -326,7 +335,7 @@ static int set_up_process(const struct broker_options *options, int socket, stru
 
 static void fill_address(struct broker *broker, const struct daemon_address *daemon)
 {
-	broker->address = (struct http_address){
+	broker->address = (struct http_client_address){
 		.shown = daemon->url,
 		.socket = daemon->socket[0] != '\0' ? daemon->socket : NULL,
 		.base = daemon->base,
@@ -351,7 +360,7 @@ static NORETURN void run_broker(const struct broker_options *options, int socket
 	fill_address(broker, options->daemon);
 	if (hash_agent(broker->agent, &err) < 0 || set_up_process(options, socket, &err) < 0 ||
 	    loop_new(&broker->loop, &err) < 0 ||
-	    http_new(broker->loop, &broker->address, &broker->http, &err) < 0) {
+	    http_client_new(broker->loop, &broker->address, &broker->http, &err) < 0) {
 		replies_add_failure(&broker->replies, REPLY_READY, 0, &err);
 		(void)replies_flush(&broker->replies, socket);
 		_exit(1);

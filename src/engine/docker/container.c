@@ -1,8 +1,8 @@
 /* container.c - how a container is made (see internal.h).
  *
- * Everything that decides about rights is written here and comes from no request. A sandbox has no
- * capability, no new privileges, no network, a read-only root, one user. An installer is root with
- * a few capabilities, and has no network either: it shares the empty one of a sandbox. */
+ * Every option that decides about rights is a constant here and comes from no request. A sandbox
+ * has no capability, no new privileges, no network, a read-only root, one user. An installer is
+ * root with a few capabilities, and has no network either: it shares the empty one of a sandbox. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,9 +124,10 @@ static void add_mount(json_t *list, const char *type, const char *source, const 
 	json_push(list, mount);
 }
 
-/* A bind mount would lead to the host's sockets and FIFOs in the directory, also if it is
- * read-only. An overlay does not. Two lower layers without an upper one are read-only. The volume
- * has no name, so it is removed with the container. Podman cannot make such a volume. */
+/* Through a bind mount, even a read-only one, programs could connect to sockets and FIFOs of the
+ * host in the directory. Through an overlay they cannot; one with two lower layers and no upper one
+ * is read-only. The volume has no name, so it is removed with the container. Podman cannot make
+ * such a volume. */
 static void add_shared_dir(const struct broker *broker, json_t *mounts,
                            const struct spec_mount *mount)
 {
@@ -168,8 +169,8 @@ static json_t *mounts_json(const struct broker *broker, const struct spec *spec)
 	return mounts;
 }
 
-/* The lifetime of a sandbox may change while it sleeps, so only its container is labelled with the
- * end of it: the labels of volumes stay as they were made. */
+/* Only the container has the label LABEL_EXPIRES: the lifetime of a sandbox may change while it
+ * sleeps, and the labels of a volume cannot be changed. */
 static json_t *container_labels(const struct broker *broker, const struct spec *spec)
 {
 	json_t *labels = docker_labels(broker, ROLE_SANDBOX, spec);
@@ -221,9 +222,9 @@ static int add_gpus(const struct broker *broker, const struct spec *spec, json_t
 	return 0;
 }
 
-/* Replaces the daemon's list of masked paths. /sys tells of the machine's devices and mounts; the
- * libraries of graphics processors look for their devices there. Podman takes the paths as an
- * option, in addition to its own list. */
+/* Replaces the daemon's list of masked paths. /sys, which names the machine's devices and mounts,
+ * is masked as a whole, except for sandboxes with graphics processors, whose libraries look for
+ * their devices there. Podman takes the paths as an option, in addition to its own list. */
 static void mask_paths(const struct broker *broker, const struct spec *spec, json_t *host,
                        json_t *security)
 {
@@ -250,7 +251,7 @@ static void mask_paths(const struct broker *broker, const struct spec *spec, jso
 	json_set(host, "MaskedPaths", paths);
 }
 
-/* Places that programs expect to be writable besides the volumes. Their files are memory. */
+/* Programs expect these directories to be writable. Their files count as the sandbox's memory. */
 static json_t *tmpfs_json(void)
 {
 	json_t *places = json_obj();
@@ -260,9 +261,9 @@ static json_t *tmpfs_json(void)
 	return places;
 }
 
-/* Docker takes ::1 away from a container without a network, and programs that listen on
- * "localhost" may use it. A kernel without IPv6 refuses to start a container with this setting; of
- * another machine's kernel nothing is known. */
+/* Docker disables IPv6 on the loopback interface of a container without a network, and programs
+ * that listen on "localhost" may use ::1. A kernel without IPv6 refuses to start a container with
+ * this setting, so it is only set if the daemon's kernel is this one and has IPv6. */
 static void add_loopback_ipv6(const struct broker *broker, json_t *host)
 {
 	static const char setting[] = "net.ipv6.conf.lo.disable_ipv6";
@@ -280,29 +281,42 @@ static json_t *ulimits_json(const struct broker *broker, const struct spec_limit
 {
 	json_t *ulimits = json_list();
 
-	/* The number of open files is set for each program; the agent needs more. Docker passes on
-	 * its own limits. Podman sets some that it may not set if it runs in a container itself. */
+	/* The agent needs more descriptors than a program, whose limit it sets itself. Docker
+	 * containers inherit the daemon's limits, which are high. Podman sets limits of its own
+	 * choice, which the kernel refuses if Podman runs in a container itself. */
 	if (broker->version.is_podman) {
 		add_ulimit(ulimits, "nofile", num_max(limits->files, AGENT_FILES));
 		add_ulimit(ulimits, "nproc", num_max(limits->pids, PROCESSES));
 	}
 	add_ulimit(ulimits, "fsize", spec_file_max(limits));
-	/* With 0 the kernel would still start a program that core_pattern names; with 1 it does
-	 * not. */
+	/* If core_pattern names a program, the kernel starts it with a limit of 0, but not with a
+	 * limit of 1: see core(5). */
 	add_ulimit(ulimits, "core", 1);
 	return ulimits;
 }
 
-static json_t *host_config(const struct broker *broker, const struct spec *spec)
+/* The confinement that sandboxes and installers have in common. */
+static json_t *confined_host_config(const struct broker *broker, const struct spec *spec)
 {
-	json_t *host = container_limits_json(&spec->limits), *log = json_obj(),
-	       *restart = json_obj();
+	json_t *host = container_limits_json(&spec->limits);
 	json_t *security = one_text("no-new-privileges");
 
 	json_set(host, "CapDrop", one_text("ALL"));
 	mask_paths(broker, spec, host, security);
 	json_set(host, "SecurityOpt", security);
 	json_set(host, "Privileged", json_false());
+	json_set(host, "IpcMode", json_str("private"));
+	if (broker->info.cgroups == 2)
+		json_set(host, "CgroupnsMode", json_str("private"));
+	json_set(host, "Ulimits", ulimits_json(broker, &spec->limits));
+	json_set_text(host, "Runtime", broker->options->runtime);
+	return host;
+}
+
+static json_t *sandbox_host_config(const struct broker *broker, const struct spec *spec)
+{
+	json_t *host = confined_host_config(broker, spec), *log = json_obj(), *restart = json_obj();
+
 	if (!broker->options->writable_root)
 		json_set(host, "ReadonlyRootfs", json_true());
 	/* "NetworkDisabled" would leave the container without the addresses of localhost in
@@ -311,26 +325,37 @@ static json_t *host_config(const struct broker *broker, const struct spec *spec)
 	json_set(host, "Dns", one_text("127.0.0.1"));
 	json_set(host, "DnsSearch", one_text("."));
 	json_set(host, "ExtraHosts", one_text(HOST_NAME ":127.0.0.1"));
-	json_set(host, "IpcMode", json_str("private"));
-	if (broker->info.cgroups == 2)
-		json_set(host, "CgroupnsMode", json_str("private"));
 	json_set(log, "Type", json_str("none"));
 	json_set(host, "LogConfig", log);
 	json_set(restart, "Name", json_str("no"));
 	json_set(host, "RestartPolicy", restart);
 	json_set(host, "Init", json_false());
-	json_set(host, "Ulimits", ulimits_json(broker, &spec->limits));
 	json_set(host, "Mounts", mounts_json(broker, spec));
 	json_set(host, "Tmpfs", tmpfs_json());
 	add_loopback_ipv6(broker, host);
-	json_set_text(host, "Runtime", broker->options->runtime);
 	return host;
+}
+
+/* Podman stops a container before it removes it, and PID 1 ignores SIGTERM unless it handles it: so
+ * the signal is SIGKILL. Health checks of the image would run as programs beside the agent's;
+ * Podman needs a timer of systemd even to be told that there is none. */
+static void set_end_and_health(const struct broker *broker, json_t *container)
+{
+	json_t *health;
+
+	json_set(container, "StopSignal", json_str("SIGKILL"));
+	json_set(container, "StopTimeout", json_int(0));
+	if (broker->version.is_podman)
+		return;
+	health = json_obj();
+	json_set(health, "Test", one_text("NONE"));
+	json_set(container, "Healthcheck", health);
 }
 
 int container_json(const struct broker *broker, const struct spec *spec, const char *image,
                    json_t **ret, struct error *err)
 {
-	json_t *host = host_config(broker, spec), *all, *command = json_list(), *health;
+	json_t *host = sandbox_host_config(broker, spec), *all, *command = json_list();
 	static const char *const attached[] = { "OpenStdin", "StdinOnce", "AttachStdin",
 		                                "AttachStdout", "AttachStderr" };
 
@@ -347,54 +372,37 @@ int container_json(const struct broker *broker, const struct spec *spec, const c
 	json_set(all, "Entrypoint", one_text(DOCKER_AGENT_PATH));
 	json_push(command, json_str("stdio"));
 	json_set(all, "Cmd", command);
-	for (size_t i = 0; i < sizeof attached / sizeof attached[0]; i++)
+	for (size_t i = 0; i < ARRAY_LEN(attached); i++)
 		json_set(all, attached[i], json_true());
 	json_set(all, "Tty", json_false());
-	/* Podman stops a container before it removes it, and the agent ignores SIGTERM. */
-	json_set(all, "StopSignal", json_str("SIGKILL"));
-	json_set(all, "StopTimeout", json_int(0));
-	/* Podman looks for a timer of systemd even for a check that is none. */
-	if (!broker->version.is_podman) {
-		health = json_obj();
-		json_set(health, "Test", one_text("NONE"));
-		json_set(all, "Healthcheck", health);
-	}
+	set_end_and_health(broker, all);
 	json_set(all, "Labels", container_labels(broker, spec));
 	json_set(all, "HostConfig", host);
 	*ret = all;
 	return 0;
 }
 
-/* Package managers change owners and modes of files, and write files of all users. apt and dpkg
- * become other users to fetch packages and to run scripts. */
+/* Package managers write files of all users, and change their owners and modes. apt and dpkg call
+ * setuid(2) to fetch packages and to run scripts. */
 static const char *const installer_capabilities[] = { "CHOWN",  "DAC_OVERRIDE", "FOWNER",
 	                                              "FSETID", "SETGID",       "SETUID" };
 
 static json_t *installer_host_config(const struct broker *broker, const struct spec *spec,
                                      const char *network)
 {
-	json_t *host = container_limits_json(&spec->limits), *log = json_obj(), *sizes = json_obj();
-	json_t *security = one_text("no-new-privileges");
+	json_t *host, *log = json_obj(), *sizes = json_obj();
 	struct spec without_gpus = *spec;
 
 	without_gpus.gpus = 0;
-	json_set(host, "CapDrop", one_text("ALL"));
+	host = confined_host_config(broker, &without_gpus);
 	json_set(host, "CapAdd",
 	         many_texts(installer_capabilities, ARRAY_LEN(installer_capabilities)));
-	mask_paths(broker, &without_gpus, host, security);
-	json_set(host, "SecurityOpt", security);
-	json_set(host, "Privileged", json_false());
 	json_set(host, "NetworkMode", json_format("container:%s", network));
-	json_set(host, "IpcMode", json_str("private"));
-	if (broker->info.cgroups == 2)
-		json_set(host, "CgroupnsMode", json_str("private"));
-	/* The log is where the reason of a failure is read. */
+	/* install.c reads the reason of a failure from the log. */
 	json_set(sizes, "max-size", json_str("64k"));
 	json_set(log, "Type", json_str("json-file"));
 	json_set(log, "Config", sizes);
 	json_set(host, "LogConfig", log);
-	json_set(host, "Ulimits", ulimits_json(broker, &spec->limits));
-	json_set_text(host, "Runtime", broker->options->runtime);
 	return host;
 }
 
@@ -403,23 +411,18 @@ json_t *installer_json(const struct broker *broker, const struct spec *spec, con
 {
 	const char *const shell[] = { "/bin/sh", "-c" };
 	const char *const words[] = { script, "sh", argument };
-	json_t *all = json_obj(), *labels = docker_labels(broker, ROLE_INSTALL, NULL), *health;
+	json_t *all = json_obj(), *labels = docker_labels(broker, ROLE_INSTALL, NULL);
 
 	json_set(all, "Image", json_str(image));
 	json_set(all, "User", json_str("0:0"));
 	json_set(all, "WorkingDir", json_str("/"));
 	json_set(all, "Entrypoint", many_texts(shell, ARRAY_LEN(shell)));
 	json_set(all, "Cmd", many_texts(words, ARRAY_LEN(words)));
-	if (!broker->version.is_podman) {
-		health = json_obj();
-		json_set(health, "Test", one_text("NONE"));
-		json_set(all, "Healthcheck", health);
-	}
-	/* With the image that becomes of the container, so that leftovers.c finds it. */
+	set_end_and_health(broker, all);
+	/* The image that is made from the container keeps the label, by which leftovers.c finds
+	 * it. */
 	json_set(labels, LABEL_AGENT, json_str(broker->agent));
 	json_set(all, "Labels", labels);
-	json_set(all, "StopSignal", json_str("SIGKILL"));
-	json_set(all, "StopTimeout", json_int(0));
 	json_set(all, "HostConfig", installer_host_config(broker, spec, network));
 	return all;
 }

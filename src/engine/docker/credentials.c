@@ -15,14 +15,13 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/fd.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
 #include "engine/docker/internal.h"
 #include "loop/input.h"
 #include "loop/loop.h"
 
-enum { CONFIG_MAX = 1024 * 1024, HELPER_ANSWER_MAX = 64 * 1024, HELPER_MS = 30000 };
+enum { HELPER_ANSWER_MAX = 64 * 1024, HELPER_MS = 30000 };
 
 static const struct json_limits limits = { .depth = 16, .values = 10000 };
 
@@ -52,7 +51,7 @@ const char *credentials_registry(const char *image, const char *usual, char out[
 	return out;
 }
 
-/* The header's value is JSON in base64 with the alphabet for URLs. */
+/* The header's value is JSON in Base64 with the alphabet for URLs. */
 static char *make_header(const char *user, const char *password, const char *token,
                          const char *registry)
 {
@@ -111,7 +110,8 @@ static void on_helper_bytes(void *ctx, struct view bytes)
 		fail_helper(helper, "writes too much");
 }
 
-/* A helper that knows no login for the registry says so and fails: the pull is tried without. */
+/* A helper without a login for the registry prints a text that is no JSON: the image is then pulled
+ * without a login. */
 static void on_helper_end(void *ctx, const struct error *why)
 {
 	struct helper *helper = ctx;
@@ -160,7 +160,7 @@ static NORETURN void run_helper(const char *program, int in, int out)
 
 static const struct input_events helper_events = { .bytes = on_helper_bytes, .end = on_helper_end };
 
-/* The registry's name is far shorter than the buffer of a pipe, so writing it does not wait. */
+/* The registry's name is far shorter than the buffer of a pipe, so write(2) does not block. */
 static int start_helper(struct broker *broker, const char *name, const char *registry,
                         credentials_fn *done, void *ctx, struct error *err)
 {
@@ -173,9 +173,10 @@ static int start_helper(struct broker *broker, const char *name, const char *reg
 	                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")] !=
 	            '\0' ||
 	    snprintf(program, sizeof program, "docker-credential-%s", name) >= (int)sizeof program)
-		return error_set(err, ERR_INVALID,
-		                 "Docker's config.json names a credential helper with a name that "
-		                 "is no name of a program");
+		return error_set(
+		        err, ERR_INVALID,
+		        "Docker's config.json names a credential helper that cannot be the "
+		        "name of a program: change 'credsStore' or 'credHelpers' there");
 	if (pipe2(in, O_CLOEXEC) < 0)
 		return error_sys(err, "pipe");
 	if (pipe2(out, O_CLOEXEC) < 0) {
@@ -209,22 +210,7 @@ static int start_helper(struct broker *broker, const char *name, const char *reg
 
 /* --- the configuration --- */
 
-static json_t *read_config(void)
-{
-	AUTO_BUF struct buf text = { 0 };
-	json_t *config = NULL;
-	char path[PATH_MAX];
-	struct error err;
-
-	buf_init(&text, CONFIG_MAX);
-	if (daemon_config_path("config.json", path, &err) < 0 ||
-	    fd_read_file(path, &text, &err) < 0 ||
-	    json_read(buf_view(&text), &limits, &config, NULL, &err) < 0)
-		return NULL;
-	return config;
-}
-
-/* An entry has "auth", which is user:password in base64, or the two by themselves. */
+/* An entry has "auth", which is user:password in Base64, or "username" and "password". */
 static char *header_from_entry(const json_t *entry, const char *registry)
 {
 	const char *auth = json_text(entry, "auth"), *user = json_text(entry, "username");
@@ -254,7 +240,7 @@ struct deferred_answer {
 	struct error why;
 };
 
-static void answer_later(void *ctx)
+static void deliver_answer(void *ctx)
 {
 	struct deferred_answer *answer = ctx;
 
@@ -265,7 +251,7 @@ static void answer_later(void *ctx)
 
 void credentials_get(struct broker *broker, const char *image, credentials_fn *done, void *ctx)
 {
-	AUTO_JSON json_t *config = read_config();
+	AUTO_JSON json_t *config = daemon_read_config("config.json");
 	struct deferred_answer *answer = mem_new(sizeof *answer);
 	char registry[SPEC_IMAGE_MAX + 1];
 	const char *helper;
@@ -284,5 +270,5 @@ void credentials_get(struct broker *broker, const char *image, credentials_fn *d
 		}
 		answer->failed = true;
 	}
-	loop_defer(broker->loop, answer_later, answer);
+	loop_defer(broker->loop, deliver_answer, answer);
 }

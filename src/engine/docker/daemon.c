@@ -28,7 +28,7 @@ static bool is_file(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-int daemon_config_path(const char *name, char out[PATH_MAX], struct error *err)
+static int find_config(const char *name, char out[PATH_MAX], struct error *err)
 {
 	const char *config = getenv("DOCKER_CONFIG"), *home = getenv("HOME");
 	int n = -1;
@@ -105,31 +105,31 @@ int daemon_parse(const char *url, const char *certs, struct daemon_address *ret,
 
 /* --- contexts --- */
 
-static json_t *read_json(const char *path)
+json_t *daemon_read_config(const char *name)
 {
 	AUTO_BUF struct buf text;
 	json_t *value = NULL;
+	char path[PATH_MAX];
 	struct error err;
 
 	buf_init(&text, CONFIG_MAX);
-	if (fd_read_file(path, &text, &err) < 0 ||
+	if (find_config(name, path, &err) < 0 || fd_read_file(path, &text, &err) < 0 ||
 	    json_read(buf_view(&text), &limits, &value, NULL, &err) < 0)
 		return NULL;
 	return value;
 }
 
-/* True if the context in contexts/meta/ID has this name; fills *ret or *err then. */
+/* True if the context in contexts/meta/ID has this name: then *ret_r is 0 and *ret filled, or
+ * *ret_r is -1 and *err has the reason. */
 static bool try_context(const char *id, const char *name, struct daemon_address *ret, int *ret_r,
                         struct error *err)
 {
-	char path[PATH_MAX], certs[PATH_MAX] = "";
+	char certs[PATH_MAX] = "";
 	char *relative = mem_format("contexts/meta/%s/meta.json", id);
-	AUTO_JSON json_t *meta = NULL;
+	AUTO_JSON json_t *meta = daemon_read_config(relative);
 	const char *host;
 	struct error ignored;
 
-	if (daemon_config_path(relative, path, &ignored) == 0)
-		meta = read_json(path);
 	free(relative);
 	if (meta == NULL || json_text(meta, "Name") == NULL ||
 	    strcmp(json_text(meta, "Name"), name) != 0)
@@ -138,7 +138,7 @@ static bool try_context(const char *id, const char *name, struct daemon_address 
 	        json_member(json_member(meta, "Endpoints", JSON_OBJECT), "docker", JSON_OBJECT),
 	        "Host");
 	relative = mem_format("contexts/tls/%s/docker", id);
-	if (daemon_config_path(relative, certs, &ignored) < 0 || access(certs, F_OK) < 0)
+	if (find_config(relative, certs, &ignored) < 0 || access(certs, F_OK) < 0)
 		certs[0] = '\0';
 	free(relative);
 	*ret_r = host != NULL ? daemon_parse(host, certs[0] != '\0' ? certs : NULL, ret, err)
@@ -155,7 +155,7 @@ static int find_context(const char *name, struct daemon_address *ret, struct err
 	bool found = false;
 	int r = -1;
 
-	if (daemon_config_path("contexts/meta", path, err) == 0)
+	if (find_config("contexts/meta", path, err) == 0)
 		dir = opendir(path);
 	for (int i = 0; dir != NULL && !found && i < CONTEXTS_MAX && (entry = readdir(dir)) != NULL;
 	     i++)
@@ -176,12 +176,9 @@ static char *current_context(void)
 {
 	const char *name = getenv("DOCKER_CONTEXT");
 	AUTO_JSON json_t *config = NULL;
-	char path[PATH_MAX];
-	struct error err;
 
-	if ((name == NULL || name[0] == '\0') &&
-	    daemon_config_path("config.json", path, &err) == 0) {
-		config = read_json(path);
+	if (name == NULL || name[0] == '\0') {
+		config = daemon_read_config("config.json");
 		name = json_text(config, "currentContext");
 	}
 	return name != NULL && name[0] != '\0' && strcmp(name, "default") != 0 ? mem_dup(name)
@@ -239,7 +236,7 @@ int daemon_find(const char *given, struct daemon_address *ret, struct error *err
 		if (verify == NULL || verify[0] == '\0')
 			certs = NULL;
 		else if (certs == NULL) {
-			if (daemon_config_path(".", path, err) < 0)
+			if (find_config(".", path, err) < 0)
 				return -1;
 			certs = path;
 		}

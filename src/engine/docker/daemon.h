@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/attr.h"
+#include "json/json.h"
 
 struct error;
 
@@ -23,12 +24,12 @@ struct daemon_address {
 };
 
 /* `given` is the operator's --docker-host, or NULL. ERR_NOT_FOUND: there is no daemon; *err lists
- * where it was looked for. */
+ * the places of the search. */
 MUST_CHECK int daemon_find(const char *given, struct daemon_address *ret, struct error *err);
 /* Parses unix:///PATH, tcp://HOST:PORT and https://HOST:PORT. `certs` is the directory of ca.pem,
  * cert.pem and key.pem, or NULL for no TLS with tcp://. */
 MUST_CHECK int daemon_parse(const char *url, const char *certs, struct daemon_address *ret,
                             struct error *err);
-/* The path of a file in the directory of Docker's configuration: $DOCKER_CONFIG or ~/.docker. Fails
- * if there is no home directory. */
-MUST_CHECK int daemon_config_path(const char *name, char out[PATH_MAX], struct error *err);
+/* Reads a JSON file in the directory of Docker's configuration, which is $DOCKER_CONFIG or
+ * ~/.docker. NULL: there is none, or it is no JSON. The caller owns the value. */
+json_t *daemon_read_config(const char *name);

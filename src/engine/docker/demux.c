@@ -10,8 +10,8 @@ static int read_head(struct demux *demux, struct error *err)
 
 	if (head[0] >= DEMUX_KIND_COUNT || head[1] != 0 || head[2] != 0 || head[3] != 0)
 		return error_set(err, ERR_SYNTAX,
-		                 "Docker sent a piece of output with the header %02x %02x %02x "
-		                 "%02x, which it does not have",
+		                 "Docker sent output of a container with an unknown header: %02x "
+		                 "%02x %02x %02x",
 		                 head[0], head[1], head[2], head[3]);
 	demux->left = (uint32_t)head[4] << 24 | (uint32_t)head[5] << 16 | (uint32_t)head[6] << 8 |
 	              head[7];

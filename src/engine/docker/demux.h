@@ -1,8 +1,8 @@
 /* demux.h - takes the stream of an attached container apart into standard output and error.
  *
  * Docker puts a header of 8 bytes in front of every piece: the number of the stream, three zeros,
- * and the length in big endian. A length is only counted down and nothing is allocated by it, so
- * that any length is harmless. The struct is the caller's; all zeros is its initial state. */
+ * and the length in big endian. A hostile length does no harm, because it is only counted down and
+ * nothing is allocated by it. The struct is the caller's; all zeros is its initial state. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ struct demux_piece {
 };
 
 /* Moves the next bytes of one stream from *rest to *ret. 1: there are some. 0: *rest is empty. -1:
- * the header is none of Docker's. */
+ * the header is not one that Docker sends. */
 MUST_CHECK int demux_next(struct demux *demux, struct view *rest, struct demux_piece *ret,
                           struct error *err);
 /* Whether the stream may end here: not within a header or a piece. */

@@ -38,14 +38,9 @@ struct waiter {
 	void *ctx;
 };
 
+/* The image must have no waiters. */
 static void free_image(struct image *image)
 {
-	while (!list_is_empty(&image->waiters)) {
-		struct waiter *waiter = container_of(image->waiters.next, struct waiter, node);
-
-		list_remove(&waiter->node);
-		free(waiter);
-	}
 	buf_done(&image->line);
 	list_remove(&image->node);
 	free(image);
@@ -70,7 +65,8 @@ void image_invalidate(struct broker *broker, const char *name)
 		free_image(image);
 }
 
-/* Calls all waiters. An image that failed is freed, so that the next call tries again. */
+/* Calls all waiters. A failed image is freed first, so that the next image_get(), which may be
+ * called by a waiter, tries again. */
 static void finish_image(struct image *image, const struct error *why)
 {
 	struct prepared_image prepared = image->prepared;
@@ -175,7 +171,7 @@ static void on_pull_bytes(void *ctx, struct view bytes)
 		size_t n = end != NULL ? (size_t)(end - bytes.ptr) : bytes.len;
 		struct error err;
 
-		/* A line that is too long is none that this code reads. */
+		/* The lines that answer_pull_line() reads are far shorter than LINE_MAX_BYTES. */
 		if (buf_add(&image->line, (struct view){ bytes.ptr, n }, &err) < 0)
 			buf_clear(&image->line);
 		if (end != NULL) {
@@ -191,7 +187,8 @@ static void on_pull_bytes(void *ctx, struct view bytes)
 	}
 }
 
-/* The daemon's texts differ between versions; these words do not. */
+/* The daemon reports why a pull failed only as text. The words below occur in the texts of Docker
+ * and of Podman. */
 static void explain_pull(const struct image *image, int status, const char *text, struct error *err)
 {
 	static const struct {
@@ -231,7 +228,7 @@ static void on_pulled(void *ctx, int status, const json_t *answer, const struct 
 	struct error err;
 
 	(void)answer;
-	answer_pull_line(buf_view(&image->line), &image->pull); /* a last line without an end */
+	answer_pull_line(buf_view(&image->line), &image->pull); /* the last, without a newline */
 	if (why != NULL && status == 0) {
 		finish_image(image, why);
 		return;
@@ -250,7 +247,16 @@ static void on_pull_done(void *ctx, int status, struct view body, const struct e
 	api_decode(status, body, why, on_pulled, ctx);
 }
 
-/* The agent is a program of this machine's kind, so the image must be too. */
+/* A tag stands behind the last "/": a colon before it is that of the registry's port. */
+static bool has_tag(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return strchr(name, '@') != NULL || strchr(slash != NULL ? slash : name, ':') != NULL;
+}
+
+/* The image is pulled for the platform of the agent, which is a program for this machine. Without a
+ * tag the daemon would pull all tags of the repository. */
 static void on_credentials(void *ctx, const char *header, const struct error *why)
 {
 	struct image *image = ctx;
@@ -262,23 +268,16 @@ static void on_credentials(void *ctx, const char *header, const struct error *wh
 		return;
 	}
 	name = api_encode(image->name);
-	path = mem_format(
-	        "%s/images/create?fromImage=%s%s&platform=linux%%2F%s", broker->prefix, name,
-	        strchr(image->name, '@') != NULL ||
-	                        strchr(strrchr(image->name, '/') != NULL ? strrchr(image->name, '/')
-	                                                                 : image->name,
-	                               ':') != NULL
-	                ? ""
-	                : "&tag=latest",
-	        broker->version.arch);
+	path = mem_format("%s/images/create?fromImage=%s%s&platform=linux%%2F%s", broker->prefix,
+	                  name, has_tag(image->name) ? "" : "&tag=latest", broker->version.arch);
 	report_progress(image, "pulling");
-	http_send(broker->http, &(struct http_request){ .method = "POST",
-	                                                .path = path,
-	                                                .header = header,
-	                                                .max = REPORT_MAX,
-	                                                .bytes = on_pull_bytes,
-	                                                .done = on_pull_done,
-	                                                .ctx = image });
+	http_client_send(broker->http, &(struct http_client_request){ .method = "POST",
+	                                                              .path = path,
+	                                                              .header = header,
+	                                                              .max = REPORT_MAX,
+	                                                              .bytes = on_pull_bytes,
+	                                                              .done = on_pull_done,
+	                                                              .ctx = image });
 	free(name);
 	free(path);
 }
@@ -323,7 +322,8 @@ static void on_found(void *ctx, int status, const json_t *answer, const struct e
 		finish_image(image, why);
 		return;
 	}
-	/* The image of `make image` does not exist here: a public image takes its place. */
+	/* DOCKER_DEFAULT_OWN exists only where `make image` was run. Elsewhere the default is a
+	 * public image. */
 	if (image->wanted[0] == '\0' && options->image == NULL &&
 	    strcmp(image->name, DOCKER_DEFAULT_OWN) == 0) {
 		(void)snprintf(image->name, sizeof image->name, DOCKER_DEFAULT_PULL);

@@ -7,8 +7,8 @@
  * anything else as root. The installer shares the network of the sandbox that Python is wanted in,
  * which has a loopback interface and nothing else, so a gate of that sandbox is the only way out.
  *
- * Programs of the sandbox could disturb that network. The image with Python is therefore only used
- * for the owner of the sandbox. */
+ * Programs of the sandbox could disturb that network, for example by listening in place of the
+ * gate. The image with Python is therefore only used for the owner of the sandbox. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@
 
 enum { INSTALL_S = 600, LOG_MAX = 256 * 1024, REASON_MAX = 240 };
 
-/* $1 is the proxy. The password in it is worth nothing once the installer has ended. */
+/* $1 is the URL of the gate. The password in it is no secret: the gate is closed when the installer
+ * has exited. */
 static const char script[] =
         "export http_proxy=\"$1\" https_proxy=\"$1\" HTTP_PROXY=\"$1\" HTTPS_PROXY=\"$1\" "
         "no_proxy= NO_PROXY= DEBIAN_FRONTEND=noninteractive\n"
@@ -48,7 +49,7 @@ struct install {
 	char proxy[ENGINE_ARGUMENT_SIZE];
 	char container[DOCKER_ID_MAX]; /* "" until it exists */
 	bool is_queued;                /* another installation makes the same image */
-	bool is_waiting;               /* for the end of the container, until `until_ms` */
+	bool is_waiting;               /* for the exit of the installer, until `until_ms` */
 	uint64_t until_ms;
 	bool is_cancelled;
 	bool failed; /* for the reason `why` */
@@ -90,7 +91,8 @@ static void report_install(struct install *install)
 	broker_flush(install->broker);
 }
 
-static void start_next(struct broker *broker, const char *name)
+/* An installation that waited for the same image begins with a look for it. */
+static void start_next_install(struct broker *broker, const char *name)
 {
 	LIST_EACH (node, &broker->installs) {
 		struct install *next = container_of(node, struct install, node);
@@ -110,12 +112,12 @@ static void on_removed(void *ctx, int status, const json_t *answer, const struct
 
 	(void)status;
 	(void)answer;
-	(void)why; /* a container that stays is removed by the next start */
+	(void)why; /* leftovers_remove() of the next start removes a container that stays */
 	report_install(install);
 	list_remove(&install->node);
 	box->install = NULL;
 	if (!install->is_queued)
-		start_next(install->broker, install->name);
+		start_next_install(install->broker, install->name);
 	if (install->is_cancelled)
 		box_remove(box);
 	free(install);
@@ -130,11 +132,11 @@ static void finish_install(struct install *install, const struct error *why)
 	if (install->container[0] == '\0')
 		on_removed(install, 0, NULL, NULL);
 	else
-		api_send(install->broker, "DELETE", NULL, on_removed, install,
-		         "/containers/%s?force=1&v=1", install->container);
+		api_remove_container(install->broker, install->container, on_removed, install);
 }
 
-/* To be called when a call has been answered. True: the installation ends now. */
+/* To be called when the daemon has answered a call. True: the installation was cancelled meanwhile,
+ * and ends now. */
 static bool end_if_cancelled(struct install *install)
 {
 	struct error err;
@@ -146,6 +148,7 @@ static bool end_if_cancelled(struct install *install)
 	return true;
 }
 
+/* The removal makes the daemon answer the pending call of /wait, which ends the installation. */
 static void on_killed(void *ctx, int status, const json_t *answer, const struct error *why)
 {
 	(void)ctx;
@@ -162,8 +165,7 @@ void install_cancel(struct install *install)
 	if (install->is_queued)
 		(void)end_if_cancelled(install);
 	else if (install->is_waiting)
-		api_send(install->broker, "DELETE", NULL, on_killed, NULL,
-		         "/containers/%s?force=1&v=1", install->container);
+		api_remove_container(install->broker, install->container, on_killed, NULL);
 }
 
 /* --- the installer has ended --- */
@@ -178,8 +180,8 @@ static void on_committed(void *ctx, int status, const json_t *answer, const stru
 		finish_install(install, why);
 }
 
-/* The command of the image is not the installer's, which has the proxy in it. Podman reads it only
- * from `changes`. */
+/* The new image gets a command of its own, because the installer's has the URL of the gate in it.
+ * Podman takes the command only from the parameter `changes`. */
 static void commit_installer(struct install *install)
 {
 	char *changes = api_encode("CMD [\"/bin/sh\"]");
@@ -190,7 +192,8 @@ static void commit_installer(struct install *install)
 	free(changes);
 }
 
-/* The first line that is marked as an error, as apt-get and apk do, or else the last line. */
+/* Finds the first line that apt-get ("E: ") or apk ("ERROR: ") marks as an error; without one, the
+ * last line. */
 static struct view find_reason(struct view log)
 {
 	struct view line, last = { "", 0 };
@@ -225,19 +228,19 @@ static void on_log(void *ctx, int status, struct view body, const struct error *
 		finish_install(install, &err);
 }
 
-/* The log is read as a whole: with `tail` Podman brings the parts of a line into another order. */
+/* The log is read as a whole, because Podman mixes up the parts of a line if `tail` is given. */
 static void read_log(struct install *install)
 {
 	struct broker *broker = install->broker;
 	char *path = mem_format("%s/containers/%s/logs?stdout=1&stderr=1", broker->prefix,
 	                        install->container);
 
-	http_send(broker->http, &(struct http_request){ .method = "GET",
-	                                                .path = path,
-	                                                .max = LOG_MAX,
-	                                                .timeout_ms = STOP_MS,
-	                                                .done = on_log,
-	                                                .ctx = install });
+	http_client_send(broker->http, &(struct http_client_request){ .method = "GET",
+	                                                              .path = path,
+	                                                              .max = LOG_MAX,
+	                                                              .timeout_ms = STOP_MS,
+	                                                              .done = on_log,
+	                                                              .ctx = install });
 	free(path);
 }
 
@@ -288,7 +291,8 @@ static void on_started(void *ctx, int status, const json_t *answer, const struct
 	install->is_waiting = true;
 	install->until_ms = clock_now_ms() + INSTALL_S * 1000;
 	path = mem_format("%s/containers/%s/wait", broker->prefix, install->container);
-	http_send(broker->http, &(struct http_request){ .method = "POST",
+	http_client_send(broker->http,
+	                 &(struct http_client_request){ .method = "POST",
 	                                                .path = path,
 	                                                .max = LOG_MAX,
 	                                                .timeout_ms = INSTALL_S * 1000,

@@ -1,19 +1,19 @@
-/* internal.h - the state of the broker, and what its files call of one another.
+/* internal.h - the state of the broker, and the functions that its files share.
  *
- *   broker.c       the process: start, requests, end
- *   api.c          one call of the daemon's API: JSON in, JSON out
- *   box*.c         one sandbox: image, volumes, container, connection, end
- *   container.c    how a container is made: the JSON of its creation
- *   attach.c       the bytes between the server and the agent in a container
- *   direct.c       a connection to the agent that goes around the daemon
- *   image.c        images: present, pulled, prepared
- *   prepare.c      the prepared image: an image with the agent and its directories
- *   passwd.c       the files of users in a prepared image, as an archive
- *   install.c      Python for an image that lacks it
- *   credentials.c  how to log in to a registry
- *   volumes.c      the files of sandboxes: erasing, listing
- *   leftovers.c    containers and images of servers that were killed
- *   layers.c       the report
+ *   broker.c             the process: start, requests, end
+ *   api.c                one call of the daemon's API: JSON in, JSON out
+ *   box*.c               one sandbox: image, volumes, container, connection, end
+ *   container.c          how a container is made: the JSON of its creation
+ *   attach.c             the bytes between the server and the agent in a container
+ *   direct_connection.c  a connection to the agent that goes around the daemon
+ *   image.c              images: present, pulled, prepared
+ *   prepare.c            the prepared image: an image with the agent and its directories
+ *   prepare_archive.c    the files that a prepared image has in addition, as a tar archive
+ *   install.c            Python for an image that lacks it
+ *   credentials.c        how to log in to a registry
+ *   volumes.c            the files of sandboxes: erasing, listing
+ *   leftovers.c          containers and images of servers that were killed
+ *   layers.c             the report
  *
  * struct broker owns everything. Each operation is a chain of API calls; the struct of the
  * operation lives from the first call until its last callback. */
@@ -26,10 +26,11 @@
 #include "base/list.h"
 #include "engine/docker/answers.h"
 #include "engine/docker/docker.h"
-#include "engine/docker/http/http.h"
+#include "engine/docker/http/http_client.h"
 #include "engine/remote/reply_queue.h"
 
-/* Names of what belljar makes in the daemon, and the labels that say whose it is. */
+/* Names of the containers, volumes and images that the broker makes, and the labels by which a
+ * later server knows which state directory, server and sandbox they belong to. */
 #define DOCKER_PREFIX       "belljar-"
 #define DOCKER_PREPARED     "belljar-prepared"
 #define DOCKER_PYTHON       "belljar-python" /* images that install.c has made */
@@ -55,8 +56,8 @@ struct buf;
 
 struct broker {
 	struct loop *loop;
-	struct http *http;
-	struct http_address address;
+	struct http_client *http;
+	struct http_client_address address;
 	const struct broker_options *options;
 	int socket;
 	struct loop_watch *watch;
@@ -65,8 +66,8 @@ struct broker {
 	struct docker_info info;
 	struct engine_report report;
 	char prefix[16]; /* of every path: "/v1.41" */
-	char agent
-	        [20]; /* a hash of the agent's program and of the other files of prepared images */
+	/* A hash of the files that a prepared image has in addition: the agent's program is one. */
+	char agent[20];
 	bool has_quota; /* volumes can have a size */
 	struct list boxes, images, erases, installs;
 	uint64_t last_preparation, last_install;
@@ -83,11 +84,15 @@ typedef void api_fn(void *ctx, int status, const json_t *answer, const struct er
 /* Takes over the body, which may be NULL. */
 void api_send(struct broker *broker, const char *method, json_t *body, api_fn *done, void *ctx,
               const char *fmt, ...) PRINTF_LIKE(6, 7);
-/* Uploads an archive. */
+/* Removes a container, running or not, with the volumes that have no name. */
+void api_remove_container(struct broker *broker, const char *container, api_fn *done, void *ctx);
+/* Uploads a tar archive. */
 void api_upload(struct broker *broker, struct view archive, api_fn *done, void *ctx,
                 const char *fmt, ...) PRINTF_LIKE(5, 6);
-/* Encodes a text for a query, the caller frees. */
+/* Encodes a text for a query; the caller frees. */
 char *api_encode(const char *text) RETURNS_NONNULL;
+/* The value of `filters` for containers or volumes of this state directory; the caller frees. */
+char *api_state_filter(const struct broker *broker) RETURNS_NONNULL;
 /* Reads the answer of a call that was made without api_send(). */
 void api_decode(int status, struct view body, const struct error *why, api_fn *done, void *ctx);
 
@@ -97,7 +102,7 @@ struct attach;
 struct attach_events {
 	void (*open)(void *ctx);  /* the container may be started */
 	void (*hello)(void *ctx); /* the agent has sent its first bytes */
-	/* The last event: the connection failed, or the container has ended. */
+	/* The last event: the connection failed, or the container has exited. */
 	void (*end)(void *ctx, const struct error *why);
 };
 /* Connects one end of a socket pair to the container; `channel` is the other end, the caller's. */
@@ -105,8 +110,9 @@ MUST_CHECK int attach_open(struct broker *broker, const char *container,
                            const struct attach_events *events, void *ctx, int *channel,
                            struct attach **ret, struct error *err);
 bool attach_has_hello(const struct attach *attach);
-/* From now on the bytes go over a connection to the agent, which is taken over, and the attached
- * stream only reports the end. The agent must not have got any bytes before. */
+/* Takes over `fd`, a connection to the agent, and sends and receives all bytes on it from now on;
+ * the attached stream only reports the end. No byte may have been sent to the agent before, because
+ * the agent reads either its standard input or the connection. */
 MUST_CHECK int attach_use_direct(struct attach *attach, int fd, struct error *err);
 /* The text on the agent's standard error, as one line. */
 const char *attach_error_text(struct attach *attach);
@@ -114,9 +120,10 @@ const char *attach_error_text(struct attach *attach);
 int attach_take_fd(struct attach *attach);
 struct attach *attach_free(struct attach *attach);
 
-/* --- direct.c --- */
+/* --- direct_connection.c --- */
 
-/* Whether a connection is worth trying once the agent has sent HELLO. */
+/* Whether the broker can see the directory of the agent's socket. The agent listens there when its
+ * HELLO has arrived. */
 bool direct_is_possible(const struct broker *broker, const struct docker_container *container);
 /* Connects to the agent; -1: the attached stream stays the only way. */
 int direct_connect(const struct docker_container *container);
@@ -141,7 +148,7 @@ json_t *container_limits_json(const struct spec_limits *limits);
 json_t *installer_json(const struct broker *broker, const struct spec *spec, const char *image,
                        const char *network, const char *script, const char *argument);
 
-/* --- image.c, prepare.c, passwd.c --- */
+/* --- image.c, prepare.c, prepare_archive.c --- */
 
 struct prepared_image {
 	char id[DOCKER_ID_MAX]; /* of the image that it was made of */
@@ -149,24 +156,26 @@ struct prepared_image {
 	char path[ENGINE_PATH_SIZE]; /* PATH of the image's environment; "" */
 };
 typedef void image_fn(void *ctx, const struct prepared_image *image, const struct error *why);
-/* Finds, pulls and prepares an image; "" is the default one. `progress` may be called before. */
+/* Finds an image, pulls it if it is missing and may be pulled, and prepares it; "" is the default
+ * image. `progress`, if it is not NULL, may be called any number of times before `done`. */
 void image_get(struct broker *broker, const char *name,
                void (*progress)(void *ctx, const struct engine_progress *progress), image_fn *done,
                void *ctx);
-/* The daemon no longer has the prepared image: the next image_get() makes it again. */
+/* To be called when the daemon turns out to lack the prepared image: the next image_get() makes it
+ * again. */
 void image_invalidate(struct broker *broker, const char *name);
 /* Whether the server may have an image pulled. */
 bool image_may_be_pulled(const struct broker_options *options, const char *name);
 
 typedef void prepare_fn(void *ctx, const struct error *why);
-/* Makes the image `name` out of the image `id`. */
+/* Makes the prepared image `name` from the image `id`. */
 void prepare_image(struct broker *broker, const char *id, const char *name, prepare_fn *done,
                    void *ctx);
 
 /* The archive of a prepared image. `passwd` and `group` are the image's own files, or empty. */
 MUST_CHECK int prepare_archive(struct view agent, struct view passwd, struct view group,
                                struct buf *out, struct error *err);
-/* Takes the first file out of an archive. False: there is none. */
+/* Finds the first regular file of a tar archive that the daemon sent. False: there is none. */
 MUST_CHECK bool prepare_read_file(struct view archive, struct view *ret);
 
 /* --- credentials.c --- */
@@ -183,7 +192,7 @@ void credentials_get(struct broker *broker, const char *image, credentials_fn *d
 void box_start(struct broker *broker, const struct engine_request *request);
 void box_kill(struct broker *broker, uint64_t number);
 void box_limit(struct broker *broker, const struct engine_request *request);
-/* True: a box with this id is ending or awake, and the erasing follows its end. */
+/* True: a box with this id is awake or ending, and its volumes are erased after its end. */
 bool box_defer_erase(struct broker *broker, const char *id, uint64_t number);
 void box_kill_all(struct broker *broker);
 
@@ -193,12 +202,13 @@ struct box;
 struct install;
 /* REQUEST_ADD_PYTHON */
 void install_start(struct broker *broker, const struct engine_request *request);
-/* The box is to end, which it does with a call of box_remove() when the installation has ended. */
+/* Ends the installation because its box is to end; calls box_remove() when the installer's
+ * container is gone. */
 void install_cancel(struct install *install);
-/* Whether this is the name of an image that was made here, and so of none of a registry. */
+/* Whether this is the name of an image that install.c has made, which no registry has. */
 bool install_is_image(const char *name);
-/* Whether sandboxes of this owner may have the image: one that was made here belongs to the owner
- * in whose sandbox it was made. */
+/* Whether sandboxes of this owner may have the image. An image that install.c has made belongs to
+ * the owner in whose sandbox it was made, because programs there could have disturbed it. */
 bool install_may_use(const char *name, uint64_t owner);
 
 /* --- volumes.c --- */
@@ -208,8 +218,9 @@ void volumes_list(struct broker *broker, uint64_t number);
 
 /* --- leftovers.c --- */
 
-typedef void leftovers_fn(void *ctx, const struct error *why);
-void leftovers_remove(struct broker *broker, leftovers_fn *done, void *ctx);
+/* Removes the containers of servers that are dead, and prepared images with another agent. A
+ * failure is logged: the next start tries again. */
+void leftovers_remove(struct broker *broker, void (*done)(void *ctx), void *ctx);
 
 /* --- layers.c --- */
 
@@ -217,5 +228,10 @@ void layers_fill(const struct broker *broker, struct engine_report *ret);
 
 /* --- broker.c --- */
 
+/* Sends the queued replies, as many as the socket takes. */
 void broker_flush(struct broker *broker);
+/* Exits if the server has closed its end and the last container and volume are gone. */
 void broker_check_stopped(struct broker *broker);
+/* Whether the server that made the container is another one, and alive. */
+bool broker_is_used_elsewhere(const struct broker *broker,
+                              const struct docker_container *container);

@@ -1,5 +1,5 @@
-/* layers.c - the layers of isolation that containers of this daemon have (see internal.h). What the
- * broker asks for in every container is on; the rest is as the daemon says. */
+/* layers.c - the layers of isolation that containers of this daemon have (see internal.h). Layers
+ * that container.c sets for every container are on; the others are as GET /info says. */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ static void fill_rights(const struct broker *broker, struct engine_report *ret)
 	          broker->options->writable_root ? "writable until the sandbox sleeps"
 	                                         : "read-only");
 	if (broker->options->writable_root)
-		layer_fix(layer, "do without --docker-root writable");
+		layer_fix(layer, "start belljar without --docker-root writable");
 }
 
 static void fill_limit(struct engine_report *ret, const char *name, bool is_on)

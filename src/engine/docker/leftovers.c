@@ -1,5 +1,5 @@
-/* leftovers.c - containers of servers that were killed, and prepared images with another agent (see
- * internal.h). Whatever fails here is tried again by the next start. */
+/* leftovers.c - removes the containers of servers that were killed, and prepared images with
+ * another agent (see internal.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 struct sweep {
 	struct broker *broker;
 	size_t left; /* calls without an answer */
-	leftovers_fn *done;
+	void (*done)(void *ctx);
 	void *ctx;
 };
 
@@ -18,7 +18,7 @@ static void finish_call(struct sweep *sweep)
 {
 	if (--sweep->left != 0)
 		return;
-	sweep->done(sweep->ctx, NULL);
+	sweep->done(sweep->ctx);
 	free(sweep);
 }
 
@@ -26,7 +26,9 @@ static void on_removed(void *ctx, int status, const json_t *answer, const struct
 {
 	(void)answer;
 	if (why != NULL && status != 404 && status != 409)
-		log_warning("what a killed server left in Docker is not removed: %s", why->msg);
+		log_warning("a container or an image that a killed server left in Docker is not "
+		            "removed: %s",
+		            why->msg);
 	finish_call(ctx);
 }
 
@@ -41,7 +43,8 @@ static void on_containers(void *ctx, int status, const json_t *answer, const str
 
 	(void)status;
 	if (why != NULL)
-		log_warning("containers of killed servers are not looked for: %s", why->msg);
+		log_warning("containers that killed servers left in Docker are not removed: %s",
+		            why->msg);
 	json_array_foreach (answer, i, container) {
 		const char *instance = json_text(json_object_get(container, "Labels"),
 		                                 LABEL_INSTANCE);
@@ -51,13 +54,12 @@ static void on_containers(void *ctx, int status, const json_t *answer, const str
 		    options->is_alive(options->ctx, instance))
 			continue;
 		sweep->left++;
-		api_send(sweep->broker, "DELETE", NULL, on_removed, sweep,
-		         "/containers/%s?force=1&v=1", id);
+		api_remove_container(sweep->broker, id, on_removed, sweep);
 	}
 	finish_call(sweep);
 }
 
-/* The daemon refuses to remove an image that a container uses. */
+/* An image that a container uses stays: the daemon refuses to remove it, with status 409. */
 static void on_images(void *ctx, int status, const json_t *answer, const struct error *why)
 {
 	struct sweep *sweep = ctx;
@@ -80,18 +82,16 @@ static void on_images(void *ctx, int status, const json_t *answer, const struct 
 	finish_call(sweep);
 }
 
-void leftovers_remove(struct broker *broker, leftovers_fn *done, void *ctx)
+void leftovers_remove(struct broker *broker, void (*done)(void *ctx), void *ctx)
 {
 	struct sweep *sweep = mem_new(sizeof *sweep);
-	char *filter = mem_format("{\"label\":[\"" LABEL_STATE "=%s\"]}", broker->options->state);
-	char *encoded = api_encode(filter);
+	char *filter = api_state_filter(broker);
 	char *images = api_encode("{\"label\":[\"" LABEL_AGENT "\"]}");
 
 	*sweep = (struct sweep){ .broker = broker, .left = 2, .done = done, .ctx = ctx };
 	api_send(broker, "GET", NULL, on_containers, sweep, "/containers/json?all=1&filters=%s",
-	         encoded);
+	         filter);
 	api_send(broker, "GET", NULL, on_images, sweep, "/images/json?filters=%s", images);
 	free(images);
-	free(encoded);
 	free(filter);
 }

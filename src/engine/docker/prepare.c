@@ -1,7 +1,8 @@
 /* prepare.c - makes a prepared image: a container of the image is created but never started, the
  * agent and its directories are uploaded, and the result is saved (see internal.h).
  *
- * The image needs no shell and no program, and the daemon may be on another machine. */
+ * This way needs no shell and no other program in the image, and no file of the daemon's machine,
+ * which may be another one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ static void on_removed(void *ctx, int status, const json_t *answer, const struct
 
 	(void)status;
 	(void)answer;
-	(void)why; /* a container that stays is removed by the next start */
+	(void)why; /* leftovers_remove() of the next start removes a container that stays */
 	preparation->done(preparation->ctx, preparation->failed ? &preparation->why : NULL);
 	buf_done(&preparation->users);
 	buf_done(&preparation->groups);
@@ -47,8 +48,8 @@ static void finish_preparation(struct preparation *preparation, const struct err
 	if (preparation->container[0] == '\0')
 		on_removed(preparation, 0, NULL, NULL);
 	else
-		api_send(preparation->broker, "DELETE", NULL, on_removed, preparation,
-		         "/containers/%s?force=1&v=1", preparation->container);
+		api_remove_container(preparation->broker, preparation->container, on_removed,
+		                     preparation);
 }
 
 static void on_committed(void *ctx, int status, const json_t *answer, const struct error *why)
@@ -112,12 +113,12 @@ static void fetch_file(struct preparation *preparation, const char *file,
 	char *path = mem_format("%s/containers/%s/archive?path=%%2Fetc%%2F%s", broker->prefix,
 	                        preparation->container, file);
 
-	http_send(broker->http, &(struct http_request){ .method = "GET",
-	                                                .path = path,
-	                                                .max = FILE_MAX,
-	                                                .timeout_ms = FETCH_MS,
-	                                                .done = done,
-	                                                .ctx = preparation });
+	http_client_send(broker->http, &(struct http_client_request){ .method = "GET",
+	                                                              .path = path,
+	                                                              .max = FILE_MAX,
+	                                                              .timeout_ms = FETCH_MS,
+	                                                              .done = done,
+	                                                              .ctx = preparation });
 	free(path);
 }
 

@@ -75,11 +75,11 @@ static void on_container_removed(void *ctx, int status, const json_t *answer,
 		remove_volumes(erase);
 }
 
-/* A sandbox without a row may be the prepared one of another server that is alive. */
+/* The server asks to erase every sandbox without a row in the registry. One that another server has
+ * prepared for its first call has no row either: it is kept while that server is alive. */
 static void on_container(void *ctx, int status, const json_t *answer, const struct error *why)
 {
 	struct erase *erase = ctx;
-	const struct broker_options *options = erase->broker->options;
 	struct docker_container container;
 	struct error err;
 
@@ -89,8 +89,7 @@ static void on_container(void *ctx, int status, const json_t *answer, const stru
 	}
 	if (why == NULL && answer_container(answer, &container, &err) < 0)
 		why = &err;
-	if (why == NULL && strcmp(container.instance, options->instance) != 0 &&
-	    options->is_alive(options->ctx, container.instance)) {
+	if (why == NULL && broker_is_used_elsewhere(erase->broker, &container)) {
 		(void)error_set(&err, ERR_INVALID, "sandbox %s is in use by another server",
 		                erase->id);
 		err.errnum = EBUSY;
@@ -101,8 +100,7 @@ static void on_container(void *ctx, int status, const json_t *answer, const stru
 		finish_erase(erase);
 		return;
 	}
-	api_send(erase->broker, "DELETE", NULL, on_container_removed, erase,
-	         "/containers/%s?force=1&v=1", container.id);
+	api_remove_container(erase->broker, container.id, on_container_removed, erase);
 }
 
 void volumes_erase(struct broker *broker, const char *id, uint64_t number)
@@ -125,8 +123,9 @@ struct listing {
 	uint64_t number;
 };
 
-/* The NULL that ends a list does not come if the list is incomplete: the server then removes
- * nothing. Ids may occur several times, once for each volume. */
+/* Of the volumes of a sandbox only the workspace is listed, so that each id occurs once. If the
+ * daemon fails, the reply with an empty id is not sent: the server then knows that the list is
+ * incomplete, and removes nothing. */
 static void on_volumes(void *ctx, int status, const json_t *answer, const struct error *why)
 {
 	struct listing *listing = ctx;
@@ -157,11 +156,9 @@ static void on_volumes(void *ctx, int status, const json_t *answer, const struct
 void volumes_list(struct broker *broker, uint64_t number)
 {
 	struct listing *listing = mem_new(sizeof *listing);
-	char *filter = mem_format("{\"label\":[\"" LABEL_STATE "=%s\"]}", broker->options->state);
-	char *encoded = api_encode(filter);
+	char *filter = api_state_filter(broker);
 
 	*listing = (struct listing){ broker, number };
-	api_send(broker, "GET", NULL, on_volumes, listing, "/volumes?filters=%s", encoded);
-	free(encoded);
+	api_send(broker, "GET", NULL, on_volumes, listing, "/volumes?filters=%s", filter);
 	free(filter);
 }

@@ -52,7 +52,6 @@ enum engine_reply_kind {
 	REPLY_LAYER,     /* one layer of the report */
 	REPLY_PROGRESS,  /* number of a REQUEST_START without REPLY_STARTED so far */
 	REPLY_PYTHON,    /* image; or `err` */
-	REPLY_KIND_COUNT
 };
 
 enum { REPLY_FDS_MAX = 1 + CGROUP_COUNTER_FILES };

@@ -26,14 +26,13 @@ static void report_connected(const struct pending *pending, const struct engine_
 		pending->connected(pending->ctx, TAKE_FD(fds[0]), NULL);
 		return;
 	}
-	/* At RLIMIT_NOFILE the kernel drops the descriptor of a message, and delivers the
-	 * message. */
+	/* A reply without its descriptor: at RLIMIT_NOFILE the kernel delivers it so. */
 	errno = EMFILE;
 	(void)error_sys(&err, "the server has no descriptors left for a connection");
 	pending->connected(pending->ctx, -1, reply->failed ? &reply->err : &err);
 }
 
-/* The entry is removed before the callback, which may add others or free the engine's users. */
+/* The entry is removed from the list before the callback, which may add another entry. */
 static void finish_request(struct pending *pending, const struct engine_reply *reply, int *fds,
                            size_t count)
 {

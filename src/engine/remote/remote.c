@@ -20,8 +20,8 @@
 enum { BUCKETS = 64, REPLIES_AT_A_TIME = 64 };
 
 struct remote {
-	struct engine engine;  /* first */
-	struct engine_ops ops; /* with the engine's words */
+	struct engine engine;
+	struct engine_ops ops; /* remote_ops with the words of this engine */
 	int socket;
 	struct loop_watch *watch;
 	remote_ready_fn *ready;
@@ -253,7 +253,8 @@ int remote_connect(struct engine *engine, const char *instance, remote_connected
 
 /* --- replies -------------------------------------------------------------------------- */
 
-/* At RLIMIT_NOFILE the kernel drops the descriptors of a message, and delivers the message. */
+/* To be called when the reply had fewer descriptors than it names: at RLIMIT_NOFILE the kernel
+ * delivers a message without them. */
 static void fail_without_fds(struct engine_box *box)
 {
 	struct error err;
@@ -419,8 +420,9 @@ static bool receive_reply(struct remote *remote)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	/* The process has exited with requests unread. The kernel reports that once, before the
-	 * replies that were sent earlier, one of which may say why. */
+	/* ECONNRESET means that the process has exited with requests unread. The kernel reports it
+	 * once, before the replies that the process sent earlier, one of which may have the
+	 * reason. */
 	if (n < 0 && errno == ECONNRESET)
 		return true;
 	if (n != (ssize_t)sizeof reply) {
@@ -447,7 +449,8 @@ static void on_socket(void *ctx)
 
 /* --- life cycle ----------------------------------------------------------------------- */
 
-/* Closing the socket makes the process kill all sandboxes and exit. */
+/* The process at the other end of the socket kills all sandboxes and exits when the socket is
+ * closed. */
 static void free_remote(struct engine *engine)
 {
 	struct remote *remote = container_of(engine, struct remote, engine);

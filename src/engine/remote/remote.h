@@ -20,7 +20,7 @@ struct loop;
 typedef void remote_ready_fn(void *ctx, const struct engine_report *report,
                              const struct error *why);
 
-/* Words about the engine in messages to users: see struct engine_ops. Static texts. */
+/* Texts about the engine for messages to users, as in struct engine_ops. They are not copied. */
 struct remote_words {
 	const char *name, *programs_place;
 };
@@ -33,8 +33,8 @@ void remote_on_lost(struct engine *engine, void (*fn)(void *ctx, const struct er
                     void *ctx);
 
 /* Connects to the socket of the server `instance`, which shares the state directory. `done` gets
- * the descriptor, which it then owns, or -1 and the reason. Like every request, it is not answered
- * if the engine is freed before. */
+ * the descriptor, which it then owns, or -1 and the reason. `done` is not called if the engine is
+ * freed before. */
 typedef void remote_connected_fn(void *ctx, int fd, const struct error *why);
 MUST_CHECK int remote_connect(struct engine *engine, const char *instance,
                               remote_connected_fn *done, void *ctx, struct error *err);

@@ -20,8 +20,8 @@ struct engine_request *request_queue_add(struct list *queue)
 	return &queued->request;
 }
 
-/* An error other than a full socket means that the spawner has exited. The engine handles that when
- * it reads the end of file. */
+/* An error other than a full socket means that the process at the other end has exited. remote.c
+ * handles that when it reads end of file, so the request is removed without a report. */
 bool request_queue_send(struct list *queue, int socket)
 {
 	while (!list_is_empty(queue)) {

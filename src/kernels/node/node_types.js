@@ -34,13 +34,13 @@
 	}
 
 	function load_compiler() {
-		const from = [path.join(process.cwd(), '[cell]')];
+		const places = [[path.join(process.cwd(), '[cell]'), 'typescript']];
 		for (const folder of (process.env.PATH ?? '').split(':'))
 			if (fs.existsSync(path.join(folder, 'tsc')))
-				from.push(fs.realpathSync(path.join(folder, 'tsc')));
-		for (const file of from) {
+				places.push([fs.realpathSync(path.join(folder, 'tsc')), '../lib/typescript.js']);
+		for (const [file, name] of places) {
 			try {
-				return Module.createRequire(file)('typescript');
+				return Module.createRequire(file)(name);
 			} catch {
 				// The package is not there.
 			}

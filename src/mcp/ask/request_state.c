@@ -5,11 +5,11 @@
 #include <openssl/hmac.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/text/base64.h"
 
 enum { MAC_SIZE = 32 };
@@ -18,8 +18,7 @@ static const struct json_limits payload_limits = { .depth = 64, .values = 100000
 
 void request_state_key_init(struct request_state_key *key)
 {
-	if (getrandom(key->bytes, sizeof key->bytes, 0) != (ssize_t)sizeof key->bytes)
-		abort(); /* requests of up to 256 bytes neither fail nor return less */
+	random_bytes(key->bytes, sizeof key->bytes);
 }
 
 /* The parts of params that make a call what it is. Clients may change the order of members when

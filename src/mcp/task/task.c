@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/text/utf8.h"
 #include "loop/loop.h"
 #include "mcp/internal.h"
@@ -21,18 +21,15 @@ static const char *const status_names[] = {
 	[TASK_CANCELLED] = "cancelled",
 };
 
-/* 130 random bits: a client must not be able to guess the id of another owner's task. */
+enum { ID_BITS = 130 };
+
+/* The id is random: a client must not be able to guess the id of another owner's task. */
 static void make_id(char out[TASK_ID_SIZE])
 {
-	static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
-	unsigned char random[26];
-	size_t len = (size_t)snprintf(out, TASK_ID_SIZE, "t_");
+	static const char prefix[] = "t_";
 
-	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-		abort(); /* requests of up to 256 bytes neither fail nor return less */
-	for (size_t i = 0; i < sizeof random; i++)
-		out[len++] = alphabet[random[i] & 31];
-	out[len] = '\0';
+	memcpy(out, prefix, sizeof prefix);
+	random_base32(out + strlen(prefix), ID_BITS);
 }
 
 bool task_has_ended(const struct mcp_task *task)

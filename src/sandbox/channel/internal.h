@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "sandbox/channel/channel.h"
-#include "wire/stream.h"
+#include "wire/stream_rules.h"
 
 enum {
 	CHANNEL_BUCKETS = 64,

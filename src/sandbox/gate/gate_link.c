@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "egress/dial.h"
+#include "base/random.h"
+#include "egress/dialer/dial.h"
 #include "egress/mirror/mirror.h"
 #include "loop/input.h"
 #include "loop/loop.h"
@@ -307,7 +307,7 @@ static void receive_head(struct gate_link *link, struct view bytes)
 
 /* --- the stream --- */
 
-/* Programs see only that a connection takes long. */
+/* Writes to the log that a connection waits for another to end: its program only sees a delay. */
 static void note_full(const struct gate *gate)
 {
 	char text[GATE_REASON_MAX];
@@ -375,14 +375,12 @@ static void on_done(void *ctx, const struct wire_done *done)
 	gate_link_free(link);
 }
 
-/* A program in the sandbox listens on the gate's port already. The next port is random: a program
- * could take one that can be foretold as well, and keep the others from their proxy. */
+/* EADDRINUSE: a program in the sandbox listens on the gate's port already. The next port is random,
+ * because a hostile program could also take a port that it can predict, and pose as the proxy of
+ * other programs. */
 static void move_port(struct gate *gate)
 {
-	uint16_t random = 0;
-
-	(void)!getrandom(&random, sizeof random, 0);
-	gate->options.port = (uint16_t)(PORT_FIRST + random % PORT_COUNT);
+	gate->options.port = (uint16_t)(PORT_FIRST + random_number() % PORT_COUNT);
 	if (gate->options.moved != NULL)
 		gate->options.moved(gate->options.ctx);
 }
@@ -394,7 +392,7 @@ static void on_failed(void *ctx, enum wire_failure failure, const struct error *
 
 	(void)failure;
 	link->stream = NULL;
-	/* All streams that wait for the port fail; the first one moves it. */
+	/* Every stream that waits on the old port fails; only the first failure moves the port. */
 	if (link->state == LINK_WAITING && why->errnum != EADDRINUSE)
 		gate_hold_off(gate);
 	else if (link->state == LINK_WAITING && link->port == gate->options.port)

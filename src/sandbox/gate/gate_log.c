@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static struct gate_attempt *find_attempt(struct gate_log *log, const char *target, bool is_allowed)
 {
@@ -13,7 +12,7 @@ static struct gate_attempt *find_attempt(struct gate_log *log, const char *targe
 	return NULL;
 }
 
-/* Removes the entry that was used longest ago, and returns the place behind the last. */
+/* Returns a new entry behind the last; of a full log the oldest entry is removed. */
 static struct gate_attempt *add_attempt(struct gate_log *log)
 {
 	if (log->count == GATE_LOG_ENTRIES) {
@@ -35,7 +34,6 @@ void gate_log_add(struct gate_log *log, const char *target, bool is_allowed, con
 		(void)snprintf(attempt->target, sizeof attempt->target, "%s", target);
 	}
 	attempt->count++;
-	attempt->last_s = time(NULL);
 	(void)snprintf(attempt->reason, sizeof attempt->reason, "%s", reason);
 	if (!is_allowed)
 		attempt->refusal = ++log->refusals;

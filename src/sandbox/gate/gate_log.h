@@ -16,7 +16,6 @@ struct gate_attempt {
 	bool is_allowed;
 	uint64_t count;
 	uint64_t refusal;             /* the number of its last refusal: see gate_log_refusals() */
-	int64_t last_s;               /* wall clock */
 	char reason[GATE_REASON_MAX]; /* of the refusal or failure; "" */
 };
 

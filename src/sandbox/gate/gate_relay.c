@@ -16,7 +16,8 @@ enum {
 	WINDOW_MORE = 192 * 1024,
 };
 
-/* Both directions have ended, and the agent has everything: DONE follows. */
+/* Ends the direction to the program when the host has ended its own and all bytes are sent. The
+ * agent answers with DONE when both directions have ended. */
 static void end_program(struct gate_link *link)
 {
 	if (link->outside_ended && link->pending.len == 0 && link->stream != NULL)
@@ -25,7 +26,8 @@ static void end_program(struct gate_link *link)
 
 /* --- from outside to the program --- */
 
-/* Ends the relay: the program has the answer. */
+/* Reads no more from the host: the program has its answer. A connection of plain HTTP is closed
+ * after GATE_CLOSE_MS even if the program keeps its end open. */
 static void close_answer(struct gate_link *link)
 {
 	link->outside_ended = true;
@@ -114,8 +116,7 @@ static void confirm_bytes(struct gate_link *link)
 		channel_consumed(link->stream, WIRE_OUT, bytes);
 }
 
-/* A half-closed connection makes some servers give up a request of plain HTTP that they have not
- * answered. */
+/* Not for plain HTTP: some servers take shutdown(2) before their answer for an aborted request. */
 static void end_outside(struct gate_link *link)
 {
 	if (link->program_ended && link->fd >= 0 && !link->is_http &&

@@ -105,7 +105,9 @@ static void on_program_ended(void *ctx, const struct run_end *run_end)
 
 	interpreter->run = NULL;
 	interpreter_flush_held(interpreter);
-	if (!interpreter->is_ready) {
+	/* An interpreter that is to become a run may be starting still at the run's deadline. */
+	if (!interpreter->is_ready &&
+	    !(interpreter->stage == INTERPRETER_RUNNING && end.timed_out)) {
 		char how[64];
 
 		describe_end(&end, how, sizeof how);

@@ -4,12 +4,11 @@
  * server sends a random mark, the interpreter writes the mark to stdout and stderr after ENDED, and
  * what arrives in front of the mark belongs to the execution. Where the code cannot read the mark,
  * the server sends it together with RUN, which saves a round trip; otherwise after ENDED. */
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "kernels/kernels.h"
 #include "loop/loop.h"
 #include "sandbox/interpreter/internal.h"
@@ -176,8 +175,7 @@ static int add_mark(struct interpreter *interpreter, struct error *err)
 {
 	char bytes[KERNEL_MARK_LEN];
 
-	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-		abort();
+	random_bytes(bytes, sizeof bytes);
 	/* No text in UTF-8 has this byte, so text is never held back as the beginning of a mark. */
 	bytes[0] = '\xff';
 	for (int i = 0; i < 2; i++)

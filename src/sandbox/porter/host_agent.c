@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/message.h"
+#include "base/packet.h"
 #include "base/text/utf8.h"
 #include "engine/filter/filter.h"
 #include "loop/loop.h"
@@ -280,7 +280,7 @@ void host_on_socket(void *ctx)
 	int fd, r;
 
 	send_pending(host);
-	r = message_take(host->socket, &reply, sizeof reply, &fd);
+	r = packet_take(host->socket, &reply, sizeof reply, &fd);
 	if (r == 0)
 		return;
 	if (r < 0) {

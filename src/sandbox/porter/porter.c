@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/message.h"
+#include "base/packet.h"
 #include "sandbox/porter/internal.h"
 
 static int allow_options(struct porter_slots *slots, const struct porter_config *config,
@@ -31,7 +31,7 @@ static int wait_until_confined(int socket, struct error *err)
 {
 	static struct porter_reply reply;
 
-	if (!message_receive(socket, &reply, sizeof reply))
+	if (!packet_receive(socket, &reply, sizeof reply))
 		return error_set(err, ERR_SYSTEM, "start the porter: the process has ended");
 	if (!reply.failed)
 		return 0;

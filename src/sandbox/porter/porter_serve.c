@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "base/message.h"
+#include "base/packet.h"
 #include "engine/agent_image.h"
 #include "sandbox/porter/internal.h"
 
@@ -118,15 +118,15 @@ void porter_serve(struct porter_slots *slots, int socket)
 	struct porter_image image;
 
 	reply.failed = prepare_process(slots, socket, &image, &reply.err) < 0;
-	if (!message_send(socket, &reply, sizeof reply, -1) || reply.failed)
+	if (!packet_send(socket, &reply, sizeof reply, -1) || reply.failed)
 		_exit(1);
-	while (message_receive(socket, &request, sizeof request) &&
+	while (packet_receive(socket, &request, sizeof request) &&
 	       is_valid_request(slots, &request)) {
 		AUTO_FD int fd = -1;
 
 		reply = (struct porter_reply){ 0 };
 		fd = handle_request(slots, &request, &image, &reply);
-		if (!message_send(socket, &reply, sizeof reply, fd))
+		if (!packet_send(socket, &reply, sizeof reply, fd))
 			break;
 	}
 	exit_after_agents();

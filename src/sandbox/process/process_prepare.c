@@ -269,7 +269,8 @@ static bool runs_by_name(struct processes *processes)
 	return false;
 }
 
-/* The end of a run by name starts the timer again. */
+/* Does nothing while a run uses the interpreter's name instead of its path: the end of that run
+ * starts the timer again. */
 void processes_on_spare_timer(void *ctx)
 {
 	struct processes *processes = ctx;

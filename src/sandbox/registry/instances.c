@@ -9,11 +9,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -22,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/random.h"
 
 enum { TRIES = 16, BACKLOG = 16, FILE_NAME_MAX = INSTANCE_LEN + sizeof ".lock" };
 
@@ -63,12 +62,9 @@ int instance_add(int dir, char name[INSTANCE_LEN + 1], struct error *err)
 {
 	for (int i = 0; i < TRIES; i++) {
 		char picked[INSTANCE_LEN + 1];
-		uint64_t number;
 		int fd;
 
-		if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
-			return error_sys(err, "getrandom");
-		(void)snprintf(picked, sizeof picked, "%016" PRIx64, number);
+		random_hex(picked, INSTANCE_LEN * RANDOM_HEX_BITS);
 		fd = lock_name(dir, picked);
 		if (fd >= 0) {
 			memcpy(name, picked, sizeof picked);

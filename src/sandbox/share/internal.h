@@ -9,7 +9,7 @@
 #include "base/list.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/share/share.h"
-#include "wire/stream.h"
+#include "wire/stream_rules.h"
 
 enum {
 	GUESTS_MAX = 8, /* connections at a time */

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/text/utf8.h"
 #include "mcp/caller.h"
 #include "server/access/internal.h"
@@ -42,7 +43,7 @@ static bool is_id(struct view text)
 	if (text.len != TOKEN_ID_LEN || !view_starts(text, TOKEN_ID_PREFIX))
 		return false;
 	for (size_t i = strlen(TOKEN_ID_PREFIX); i < text.len; i++)
-		if (text.ptr[i] == '\0' || strchr(TOKEN_DIGITS, text.ptr[i]) == NULL)
+		if (text.ptr[i] == '\0' || strchr(RANDOM_BASE32_DIGITS, text.ptr[i]) == NULL)
 			return false;
 	return true;
 }

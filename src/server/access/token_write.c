@@ -1,48 +1,28 @@
 /* token_write.c - makes tokens, and writes them as lines of the file. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "base/num.h"
+#include "base/random.h"
 #include "base/text/utf8.h"
 #include "mcp/caller.h"
 #include "server/access/internal.h"
 #include "server/access/token_file.h"
 #include "server/access/token_hash.h"
 
-/* Appends `bytes` random bytes as digits of 5 bits; `bytes` is a multiple of 5. */
-static void add_random(char *to, size_t bytes)
-{
-	uint8_t random[20];
-	uint32_t bits = 0;
-	unsigned have = 0;
-
-	/* getrandom() returns up to 256 bytes whole and cannot be interrupted once the pool is
-	 * initialized. Abort on any other failure: a token that can be guessed must not be used. */
-	if (bytes > sizeof random || getrandom(random, bytes, 0) != (ssize_t)bytes)
-		abort();
-	for (size_t i = 0; i < bytes; i++) {
-		bits = (bits << 8 | random[i]) & 0xfff;
-		for (have += 8; have >= 5; have -= 5)
-			*to++ = TOKEN_DIGITS[bits >> (have - 5) & 31];
-	}
-	*to = '\0';
-	explicit_bzero(random, sizeof random);
-}
-
-_Static_assert(sizeof TOKEN_PREFIX - 1 + 20 * 8 / 5 == TOKEN_LEN, "a token has 160 bits");
-_Static_assert(sizeof TOKEN_ID_PREFIX - 1 + 5 * 8 / 5 == TOKEN_ID_LEN, "an id has 40 bits");
+enum { SECRET_BITS = 160, ID_BITS = 40 };
+_Static_assert(sizeof TOKEN_PREFIX - 1 + SECRET_BITS / 5 == TOKEN_LEN, "a token has 160 bits");
+_Static_assert(sizeof TOKEN_ID_PREFIX - 1 + ID_BITS / 5 == TOKEN_ID_LEN, "an id has 40 bits");
 
 void token_generate(struct token *token, char secret[TOKEN_LEN + 1])
 {
 	memcpy(token->id, TOKEN_ID_PREFIX, sizeof TOKEN_ID_PREFIX);
-	add_random(token->id + strlen(TOKEN_ID_PREFIX), 5);
+	random_base32(token->id + strlen(TOKEN_ID_PREFIX), ID_BITS);
 	memcpy(secret, TOKEN_PREFIX, sizeof TOKEN_PREFIX);
-	add_random(secret + strlen(TOKEN_PREFIX), 20);
+	random_base32(secret + strlen(TOKEN_PREFIX), SECRET_BITS);
 	token_hash(view_of(secret), token->hash);
 }
 

@@ -128,7 +128,8 @@ static void on_client_bytes(void *ctx, struct view bytes)
 	struct port_request *port = ctx;
 	struct error err;
 
-	/* Behind a request that does not switch protocols there is nothing for the program. */
+	/* Bytes behind a request that does not switch protocols would be a second request, which
+	 * was not checked. */
 	if (!port->upgrades)
 		return;
 	port_list_touch(&port->entry);
@@ -432,8 +433,8 @@ bool ports_has_link(const struct http_request *request)
 	return split_path(http_path(request), &parts) && parts.key[0] != '\0';
 }
 
-/* A page asks before it sends fields or methods of its own. Only pages that know the link get an
- * answer. */
+/* Answers the OPTIONS request that a browser sends before a request with other methods or fields
+ * (CORS). Only a page that knows the link gets here. */
 static void answer_preflight(struct http_request *request)
 {
 	static const struct http_field fields[] = {

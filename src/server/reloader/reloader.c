@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/message.h"
+#include "base/packet.h"
 #include "loop/watch.h"
 #include "server/reloader/internal.h"
 
@@ -15,7 +15,7 @@ static int wait_until_confined(int socket, struct error *err)
 {
 	struct reloader_hello hello = { 0 };
 
-	if (!message_receive(socket, &hello, sizeof hello))
+	if (!packet_receive(socket, &hello, sizeof hello))
 		return error_set(err, ERR_SYSTEM, "start the reloader: the process has ended");
 	if (!hello.failed)
 		return 0;
@@ -58,7 +58,7 @@ static void on_message(void *ctx)
 	struct reloader *reloader = ctx;
 	struct reloader_message body = { 0 };
 	AUTO_FD int fd = -1;
-	int r = message_take(reloader->socket, &body, sizeof body, &fd);
+	int r = packet_take(reloader->socket, &body, sizeof body, &fd);
 
 	if (r == 0)
 		return;

@@ -16,7 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
-#include "base/message.h"
+#include "base/packet.h"
 #include "base/rights/caps.h"
 #include "base/rights/landlock.h"
 #include "engine/filter/filter.h"
@@ -65,7 +65,7 @@ static bool report_file(const struct process *process, size_t index)
 	                      O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct reloader_message message = { (uint32_t)index, fd < 0 ? errno : 0 };
 
-	return message_send(process->socket, &message, sizeof message, fd);
+	return packet_send(process->socket, &message, sizeof message, fd);
 }
 
 /* The version is read before the file is opened: a change in between is found by the next check,
@@ -195,7 +195,7 @@ void reloader_serve(const char *const *paths, size_t count, int socket)
 	for (size_t i = 0; i < count; i++)
 		process.files[i].path = paths[i];
 	hello.failed = prepare_process(&process, &hello.err) < 0;
-	if (!message_send(socket, &hello, sizeof hello, -1) || hello.failed)
+	if (!packet_send(socket, &hello, sizeof hello, -1) || hello.failed)
 		_exit(1);
 	do {
 		/* poll() passes over a descriptor of -1: no inotify. */

@@ -1,10 +1,11 @@
-#include "server/runtime/gpu_env.h"
-
+/* gpu_env.c - the environment variables that programs need to use their graphics processors (see
+ * internal.h). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "engine/native/cdi/cdi.h"
+#include "server/runtime/internal.h"
 
 static const char library_path[] = "LD_LIBRARY_PATH=";
 

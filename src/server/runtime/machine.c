@@ -1,5 +1,5 @@
-#include "server/runtime/machine.h"
-
+/* machine.c - how much this machine has of each resource that a limit of sandboxes is about (see
+ * internal.h). */
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/statvfs.h>
@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "engine/native/cgroup/cgroup.h"
 #include "engine/native/root/root.h"
+#include "server/runtime/internal.h"
 
 static void read_memory(struct spec_limits *ret)
 {

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
-#include "egress/dial.h"
+#include "egress/dialer/dial.h"
 #include "engine/native/cdi/cdi.h"
 #include "engine/remote/remote.h"
 #include "engine/report.h"
@@ -21,7 +21,7 @@
 #include "server/http/http_service.h"
 #include "server/options/options.h"
 #include "server/owner.h"
-#include "server/runtime/gpu_env.h"
+#include "server/runtime/internal.h"
 #include "server/runtime/network.h"
 
 enum { PROCESS_LOG_BYTES = 256 * 1024, KEPT_PROCESSES = 32 };

@@ -10,7 +10,7 @@
 
 #include "base/attr.h"
 #include "base/cleanup.h"
-#include "egress/dialer.h"
+#include "egress/dialer/dialer.h"
 #include "egress/intercept/intercept.h"
 #include "engine/native/ids/ids.h"
 #include "sandbox/registry/registry.h"

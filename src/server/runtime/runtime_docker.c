@@ -1,5 +1,5 @@
-#include "server/runtime/runtime_docker.h"
-
+/* runtime_docker.c - the part of a runtime that starts the broker of the docker engine (see
+ * internal.h). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,8 @@
 #include "sandbox/registry/instances.h"
 #include "server/doctor/doctor.h"
 #include "server/options/options.h"
+#include "server/runtime/internal.h"
+#include "server/runtime/runtime.h"
 
 /* Whether another server of this state directory runs. */
 static bool has_other_server(const struct runtime_base *base)

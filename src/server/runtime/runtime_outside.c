@@ -1,7 +1,5 @@
 /* runtime_outside.c - what sandboxes may have of the world outside: graphics processors and
- * networks (see runtime_prepare.h). */
-#include "server/runtime/runtime_prepare.h"
-
+ * networks (see internal.h). */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include "engine/native/cdi/cdi.h"
 #include "server/confine.h"
 #include "server/options/options.h"
+#include "server/runtime/internal.h"
 #include "server/runtime/network.h"
 #include "server/runtime/runtime.h"
 

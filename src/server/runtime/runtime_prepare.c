@@ -31,11 +31,9 @@
 #include "server/confine.h"
 #include "server/options/options.h"
 #include "server/runtime/delegation.h"
-#include "server/runtime/machine.h"
+#include "server/runtime/internal.h"
 #include "server/runtime/network.h"
 #include "server/runtime/runtime.h"
-#include "server/runtime/runtime_docker.h"
-#include "server/runtime/runtime_prepare.h"
 
 enum { FILES_LEAST = 128 };
 

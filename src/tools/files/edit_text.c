@@ -44,6 +44,35 @@ static size_t line_of(struct view text, const char *at)
 	return line;
 }
 
+/* --- line ends ------------------------------------------------------------------------- */
+
+/* Whether the text has lines, and each of them ends in CR LF. */
+static bool has_crlf_lines(struct view text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.ptr[i] == '\n' && (i == 0 || text.ptr[i - 1] != '\r'))
+			return false;
+	return text.len != 0 && memchr(text.ptr, '\n', text.len) != NULL;
+}
+
+/* Writes the text with CR LF for each LF to `ret`, and makes *text its view. */
+static int use_crlf(struct view *text, struct buf *ret, struct error *err)
+{
+	buf_truncate(ret, 0);
+	for (size_t i = 0; i < text->len; i++)
+		if ((text->ptr[i] == '\n' && buf_add(ret, view_of("\r"), err) < 0) ||
+		    buf_add(ret, (struct view){ text->ptr + i, 1 }, err) < 0)
+			return -1;
+	if (ret->len != 0)
+		*text = buf_view(ret);
+	return 0;
+}
+
+static bool has_cr(struct view text)
+{
+	return text.len != 0 && memchr(text.ptr, '\r', text.len) != NULL;
+}
+
 /* --- errors ---------------------------------------------------------------------------- */
 
 static bool is_space(char c)
@@ -268,14 +297,19 @@ int edit_text(struct view text, const struct edit *edits, size_t count, struct b
               struct buf *diff, size_t *ret_replaced, struct error *err)
 {
 	AUTO_BUF struct buf other; /* edits read one of the two buffers and write the other */
+	AUTO_BUF struct buf old, new;
 	struct buf *in = &other, *out = ret;
 	size_t replaced = 0, searched = 0;
+	bool is_crlf = has_crlf_lines(text);
 
 	buf_init(&other, ret->max);
+	buf_init(&old, ret->max);
+	buf_init(&new, ret->max);
 	for (size_t i = 0; i < count; i++) {
+		struct edit edit = edits[i];
 		struct edit_state e = { .number = i + 1,
 			                .count = count,
-			                .edit = &edits[i],
+			                .edit = &edit,
 			                .text = text,
 			                .out = out,
 			                .diff = diff,
@@ -284,6 +318,9 @@ int edit_text(struct view text, const struct edit *edits, size_t count, struct b
 		struct buf *swap = in;
 
 		buf_truncate(out, 0);
+		if (is_crlf && !has_cr(edit.old) && !has_cr(edit.new) &&
+		    (use_crlf(&edit.old, &old, err) < 0 || use_crlf(&edit.new, &new, err) < 0))
+			return error_wrap(err, "edit %zu of %zu", i + 1, count);
 		if (check_search(text.len, searched, count - i, err) < 0 || make_edit(&e, err) < 0)
 			return -1;
 		searched += text.len;

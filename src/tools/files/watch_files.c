@@ -8,7 +8,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 #include "sandbox/sandbox.h"
 #include "tools/files/changed_files.h"
 #include "tools/files/file_work.h"

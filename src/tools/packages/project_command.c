@@ -237,7 +237,7 @@ static bool enter_dir(struct project_place *place, const char *path)
 	return add_dir(place, base, path);
 }
 
-/* The directory of the script, if the argument is one below the working directory or elsewhere. */
+/* Adds the directory of the script, if the argument is the path of one in another directory. */
 static void add_script(struct project_place *place, const char *word)
 {
 	static const char *const endings[] = { ".py", ".js", ".mjs", ".cjs", ".ts" };

@@ -1,5 +1,5 @@
-/* project_files.h - which files a project lists its packages in, and which versions of them have
- * been dealt with.
+/* project_files.h - the files in which a project lists its packages, and the versions of them whose
+ * packages were installed.
  *
  *   project_find -> project_is_known, else project_read_start -> fn -> [project_set_done]
  *
@@ -8,8 +8,8 @@
  * (project_files_changed), a process runs in the background, or half a minute has passed, in which
  * another server of the same user may have changed files of the sandbox.
  *
- * The table is of a fixed size: what was not used for the longest time is forgotten, and then read
- * again. */
+ * The table has a fixed size: the entry that was not used for the longest time is replaced, and its
+ * directory is read again. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ struct project {
 	unsigned users;     /* calls that hold a pointer to it */
 	uint64_t awake_ms;  /* of sandbox_awake_ms(): a reset or a sleep makes it invalid */
 	uint64_t read_ms;   /* when the files were read; 0: they may have changed */
-	uint64_t version;   /* hash of the files that were dealt with; 0: there were none */
+	uint64_t version;   /* hash of the files whose packages were installed; 0: none was */
 	uint64_t used_ms;
 	struct list waiting; /* further calls that wait for that call */
 };
@@ -49,7 +49,7 @@ void project_release(struct project *project);
 /* Whether the files need not be read. */
 bool project_is_known(const struct project *project, struct sandbox *sandbox);
 
-/* The files of a directory; zeroed, it is inactive. */
+/* A reading of the files of a directory; the zeroed struct is an inactive one. */
 struct project_read {
 	struct files_op *ops[PROJECT_FILES_MAX];
 	uint64_t hashes[PROJECT_FILES_MAX]; /* 0: no file, or it lists nothing */
@@ -73,7 +73,7 @@ const char *project_read_names(const struct project_read *read, char out[PROJECT
 
 /* A file of a sandbox has been written, moved or removed; `and_below`: a directory. */
 void project_files_changed(const char *sandbox, const char *path, bool and_below);
-/* Any file of the sandbox may have been. */
+/* Any file of the sandbox may have changed. */
 void project_files_expire(const char *sandbox);
 /* Packages of the sandbox have been removed: the files of its projects are read again. */
 void project_files_reset(const char *sandbox);

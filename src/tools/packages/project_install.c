@@ -15,7 +15,7 @@
 
 static bool start_next_dir(struct project_install *install);
 
-/* Leaves the project, and moves the calls to `waiting` that waited for this one. */
+/* Releases the project, and moves the calls that waited for this one to `waiting`. */
 static void leave_project(struct project_install *install, struct list *waiting)
 {
 	struct project *project = install->project;
@@ -38,9 +38,9 @@ static void leave_project(struct project_install *install, struct list *waiting)
 	}
 }
 
-/* Lets the calls go on that waited, in the order in which they came: the cells of a session run in
- * the order of their calls. After a reading each of them looks by itself, because the files may
- * have changed meanwhile; after an installation they have its result. */
+/* Resumes the waiting calls in the order in which they came, because the cells of a session must
+ * run in the order of their calls. After a reading, each call reads the files itself, because they
+ * may have changed meanwhile; after an installation, all calls use its result. */
 static void resume_waiting(struct list *waiting, bool has_installed, const struct error *why)
 {
 	while (!list_is_empty(waiting)) {
@@ -64,7 +64,8 @@ static void finish_step(struct project_install *install, const struct error *why
 	resume_waiting(&waiting, true, why);
 }
 
-/* The installer goes on as a process of the sandbox. */
+/* Reports that the time of the call is over and that the installer continues as a process of the
+ * sandbox. */
 static int set_running(const char *process, struct error *err)
 {
 	return error_set(err, ERR_LIMIT,

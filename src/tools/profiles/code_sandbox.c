@@ -3,11 +3,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "base/text/utf8.h"
 #include "tools/catalogue.h"
 #include "tools/support/end_work.h"
@@ -215,16 +214,13 @@ static int create_workspace(struct mcp_call *call, struct sandbox **ret,
 	struct sandbox_options options = profile_options(call);
 	char labels[128] = "", name[32];
 	struct sandbox *container;
-	uint64_t number;
 
 	options.name = CONTAINER_NAME;
 	options.labels = "profile=code-sandbox\0mode=persistent\0";
 	if (profile_set_image(call, IMAGE, IMAGE, &options.spec, err) < 0 ||
 	    profile_get_sandbox(call, &options, &container, err) < 0)
 		return -1;
-	if (getrandom(&number, sizeof number, 0) != sizeof number)
-		return error_sys(err, "get a random number");
-	(void)snprintf(name, sizeof name, "ws-%016" PRIx64, number);
+	(void)snprintf(name, sizeof name, "ws-%016" PRIx64, random_number());
 	(void)snprintf(labels, sizeof labels - 1, "profile=code-sandbox%ccontainer=%s", '\0',
 	               sandbox_row(container)->spec.id);
 	(void)snprintf(base, CODE_SANDBOX_BASE_SIZE, WORKSPACES "%s", name);

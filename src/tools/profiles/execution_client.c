@@ -11,7 +11,6 @@
 #include "mcp/content.h"
 #include "sandbox/manager.h"
 #include "tools/catalogue.h"
-#include "tools/profiles/execution_client.h"
 #include "tools/profiles/internal.h"
 #include "tools/support/end_work.h"
 #include "tools/support/params.h"

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
-#include "tools/profiles/execution_client.h"
 #include "tools/profiles/internal.h"
 #include "tools/resources/resources.h"
 

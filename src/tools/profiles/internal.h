@@ -24,6 +24,7 @@
 
 extern const struct profile profile_code_executor, profile_sandbox_interpreter,
         profile_code_sandbox, profile_execution_client, profile_python_executor;
+extern const struct mcp_prompt execution_client_prompt; /* execution_prompt.c */
 
 enum {
 	PROFILE_TEXT_MAX = 8 * 1024 * 1024,    /* bytes of code and of file contents */
@@ -110,9 +111,6 @@ struct sandbox_options profile_options(const struct mcp_call *call);
  * made it: a call of a profile never reaches the caller's other sandboxes. */
 MUST_CHECK int profile_find_sandbox(const struct mcp_call *call, const char *id,
                                     struct sandbox **ret, struct error *err);
-/* The same without a call. */
-MUST_CHECK int profile_find_owned(const struct tools_context *context, const char *owner,
-                                  const char *id, struct sandbox **ret, struct error *err);
 /* Finds or creates the sandbox of this name; `options` describes a new one. A sandbox of this name
  * that the profile has not made is an error. */
 MUST_CHECK int profile_get_sandbox(const struct mcp_call *call,

@@ -205,7 +205,7 @@ void profile_run(struct profile_work *w, const struct process_options *options, 
 
 int profile_find_language(const char *name, const struct language **ret, struct error *err)
 {
-	char names[200], shown[64];
+	char names[360], shown[64];
 
 	*ret = language_find(name);
 	if (*ret != NULL)
@@ -377,8 +377,8 @@ struct sandbox_options profile_options(const struct mcp_call *call)
 	return tools_sandbox_options(mcp_call_app(call), mcp_call_owner(call));
 }
 
-int profile_find_owned(const struct tools_context *context, const char *owner, const char *id,
-                       struct sandbox **ret, struct error *err)
+static int find_owned(const struct tools_context *context, const char *owner, const char *id,
+                      struct sandbox **ret, struct error *err)
 {
 	const char *profile;
 	struct sandbox *found;
@@ -396,7 +396,7 @@ int profile_find_owned(const struct tools_context *context, const char *owner, c
 int profile_find_sandbox(const struct mcp_call *call, const char *id, struct sandbox **ret,
                          struct error *err)
 {
-	return profile_find_owned(mcp_call_app(call), mcp_call_owner(call), id, ret, err);
+	return find_owned(mcp_call_app(call), mcp_call_owner(call), id, ret, err);
 }
 
 int profile_get_owned(const struct tools_context *context, const struct sandbox_options *options,
@@ -404,7 +404,7 @@ int profile_get_owned(const struct tools_context *context, const struct sandbox_
 {
 	struct sandbox *other;
 
-	if (profile_find_owned(context, options->owner, options->name, ret, err) == 0)
+	if (find_owned(context, options->owner, options->name, ret, err) == 0)
 		return 0;
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;

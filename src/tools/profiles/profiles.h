@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/attr.h"
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 
 struct error;
 struct mcp_call;

@@ -5,7 +5,7 @@
 
 #include "base/attr.h"
 #include "base/view.h"
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 
 struct buf;
 struct error;

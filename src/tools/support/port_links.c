@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/random.h"
 
 struct port_links {
 	struct {
@@ -65,13 +65,9 @@ static size_t choose_place(const struct port_links *links, const struct port_lin
 void port_links_add(struct port_links *links, const struct port_link_target *target,
                     char out[PORT_LINK_KEY + 1])
 {
-	unsigned char bytes[PORT_LINK_KEY / 2];
 	size_t i = choose_place(links, target);
 
-	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
-		abort(); /* the kernel has no random numbers: nothing here is safe */
-	for (size_t j = 0; j < sizeof bytes; j++)
-		(void)snprintf(links->at[i].key + 2 * j, 3, "%02x", bytes[j]);
+	random_hex(links->at[i].key, PORT_LINK_KEY * RANDOM_HEX_BITS);
 	links->at[i].until_ms = clock_now_ms() + PORT_LINK_MS;
 	links->at[i].number = links->added++;
 	links->at[i].target = *target;

@@ -86,3 +86,8 @@ struct head_rules {
  * case, decodes the path. `text` has `len` bytes, which end with an empty line. */
 enum head_verdict head_parse(const struct head_rules *rules, char *text, size_t len,
                              struct head *ret);
+
+/* Decodes the percent-encoding of a path in place. Fails if an encoded byte is malformed, a control
+ * character, a slash or a backslash, if the result is not UTF-8, or if a segment is "." or "..":
+ * programs disagree about what these mean. */
+MUST_CHECK int target_decode_path(char *path);

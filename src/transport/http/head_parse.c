@@ -4,7 +4,6 @@
 
 #include "transport/http/chars.h"
 #include "transport/http/head.h"
-#include "transport/http/target.h"
 
 enum field_id {
 	FIELD_OTHER,

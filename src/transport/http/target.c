@@ -1,5 +1,4 @@
-#include "transport/http/target.h"
-
+/* target.c - the path and the query of a request: decoding (see head.h and http.h). */
 #include <stdbool.h>
 #include <string.h>
 
@@ -7,6 +6,7 @@
 #include "base/error.h"
 #include "base/text/utf8.h"
 #include "transport/http/chars.h"
+#include "transport/http/head.h"
 #include "transport/http/http.h"
 
 /* Reads two hexadecimal digits. Returns the byte, or -1. */

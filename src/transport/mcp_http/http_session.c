@@ -5,27 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/random.h"
 #include "loop/loop.h"
 #include "mcp/revision.h"
 #include "transport/mcp_http/internal.h"
-
-static void make_id(char out[SESSION_ID_LEN + 1])
-{
-	unsigned char bytes[SESSION_ID_BYTES];
-
-	/* getrandom() returns up to 256 bytes whole and cannot be interrupted once the pool is
-	 * initialized. Abort on any other failure: an id that can be guessed must not be used. */
-	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-		abort();
-	for (size_t i = 0; i < sizeof bytes; i++)
-		(void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
 
 static struct list *find_bucket(struct mcp_http *http, const char *id)
 {
@@ -119,7 +107,7 @@ struct http_session *http_session_new(const struct incoming *incoming, bool is_s
 	event_stream_init(&session->main, session);
 	session->mcp = mcp_session_new(incoming->mount->server, &session->main.sink,
 	                               &session->caller);
-	make_id(session->id);
+	random_hex(session->id, SESSION_ID_BITS);
 	list_add(find_bucket(http, session->id), &session->bucket_node);
 	http->session_count++;
 	http_session_touch(session);

@@ -33,8 +33,8 @@
 #include "json/json.h"
 
 enum {
-	SESSION_ID_BYTES = 20, /* of random */
-	SESSION_ID_LEN = 2 * SESSION_ID_BYTES,
+	SESSION_ID_BITS = 160,
+	SESSION_ID_LEN = SESSION_ID_BITS / 4, /* in hexadecimal digits */
 	SESSION_BUCKETS = 1024,
 	EVENT_ID_SIZE = 48,
 	FIELDS_MAX = 16,

@@ -83,7 +83,7 @@ test('--no-cgroups reports cgroups as off', (t) => {
   assert.equal(checks.cgroups.required, true);
   assert.equal(checks.seccomp.required, true);
   assert.equal('required' in checks.ids, false);
-  const refusal = "belljar: required layer 'cgroups' is off: none available: --no-cgroups; what helps: do without --no-cgroups\n";
+  const refusal = "belljar: required layer 'cgroups' is off: none available: --no-cgroups; what helps: start belljar without --no-cgroups\n";
   assert.equal(result.stderr, refusal);
   const exec = run(dir, ['exec', ...required, 'true']);
   assert.deepEqual([exec.status, exec.stderr], [1, refusal]);

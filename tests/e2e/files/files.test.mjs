@@ -275,6 +275,12 @@ test('edit_file says how to change a file that is not UTF-8', async () => {
   assert.equal(await sh('od -An -tx1 latin.txt'), ' 63 61 66 e9 20 61 75 20 65 61 75\n');
 });
 
+test('an edit keeps the line ends of a file with CR LF', async () => {
+  await write_file({ path: 'dos', file_text: 'one\r\ntwo\r\nthree\r\n' }); // a name that models know
+  structuredOf(await edit_file({ path: 'dos', old_string: 'one\ntwo', new_string: '1\n2\n2b' }));
+  assert.equal(await sh('cat -A dos'), '1^M$\n2^M$\n2b^M$\nthree^M$\n');
+});
+
 test('an edit that fails says why', async () => {
   refused(await edit_file({ path: 'none.txt', edits: [{ old: 'a', new: 'b' }] }), /^'none\.txt' does not exist; its directory has: /);
   refused(await edit_file({ path: '.', edits: [{ old: 'a', new: 'b' }] }), /^'\.' is a directory, not a file/);
@@ -323,7 +329,9 @@ test('list_directory lists flat and as a tree', async () => {
   await sh('mkdir -p t/a/x t/.h; echo 12345 > t/a/x/f; touch -d "2026-01-02 03:04 UTC" t/a/x/f; ln -s a t/l; touch t/.h/g t/z');
   const flat = await list_directory({ path: 't' });
   assert.match(textOf(flat), /^drwxr-xr-x +\d+ \S+ \S+ a\/\nl\S+ +\d+ \S+ \S+ l -> a\n-rw-r--r-- +0 \S+ \S+ z\n$/);
-  assert.equal(flat.content[1].text, '[t: 3 entries]');
+  assert.equal(flat.content[1].text, '[t: 3 entries, without hidden names]');
+  assert.equal(structuredOf(flat).hidden, false);
+  assert.equal((await list_directory({ path: 't/z' })).content[1].text, '[t/z: 1 entry]');
   const tree = await list_directory({ path: 't', depth: 3 });
   assert.deepEqual(textOf(tree).split('\n').map((line) => line.replace(/ {2}\d+ {2}.*/, '')), [
     '├── a/', '│   └── x/', '│       └── f', '├── l -> a', '└── z', '',

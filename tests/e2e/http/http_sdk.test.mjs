@@ -34,7 +34,7 @@ for (const { name, more, revision, ...way } of ways) {
         if (revision) assert.equal(session.client.getNegotiatedProtocolVersion(), revision);
         await check(session);
         await session.client.close();
-        // That feature has sent the signal already, and a second one may kill a server that exits.
+        // The check of that feature has sent SIGTERM already; a second one may kill a server that is about to exit.
         await (what === 'a listen the server ends' ? server.ended() : server.close());
       });
   });

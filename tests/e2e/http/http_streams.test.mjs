@@ -31,7 +31,7 @@ test('the answer to a call arrives after a cut', async (t) => {
   assert.equal(last.message.id, 5);
   assert.equal(last.message.result.content[0].text, 'slept');
   await rest.end();
-  // It can be read again for a while, from any event on.
+  // The events of a finished stream are kept for a while, and can be read again from any of them on.
   const again = await server.get({ ...session, 'last-event-id': first.id });
   assert.equal((await again.event(result)).id, last.id);
   await again.end();

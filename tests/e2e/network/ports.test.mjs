@@ -111,7 +111,7 @@ test('a link opens the port, and the program inside learns nothing of the client
   await server.close();
 });
 
-test('only the owner and who has the link reach a port', async (t) => {
+test('a port is reached by its owner and with a link only', async (t) => {
   const { path, tokens } = tokenFile(t, { alice: {}, bob: {}, reader: { scopes: 'files' } });
   const { server, tools } = await exposed(t, ['--auth', 'token', '--token-file', path, '--access-log'], bearer(tokens.alice));
   await startProgram(tools, 'web');

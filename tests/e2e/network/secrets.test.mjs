@@ -259,7 +259,7 @@ test('hostile programs and hosts get no value through TLS', async (t) => {
   assert.match(JSON.stringify(structuredOf(await own.sandbox_info()).connections), /localhost:\d+: no TLS connection/);
   assert.deepEqual(seen, []);
 
-  // What a program sends is read as hostile, too.
+  // The interceptor refuses malformed handshakes and requests of a program, too.
   const send = (text, more = '') => run(`(printf '${text}'; sleep 2) | timeout 20 openssl s_client -quiet -proxy 127.0.0.1:3128 -connect localhost:${port.good} ${more} 2>&1`);
   assert.match((await send('x', '-servername evil.example')).stdout, /unrecognized name/);
   assert.match((await send('x', '-alpn h2')).stdout, /no application protocol/);

@@ -82,7 +82,7 @@ test('a second sandbox installs the same packages of npm without the registry', 
   assert.equal(structuredOf(await tools.run_code(run)).stdout, 'left @scope/right\n');
 });
 
-test('only what has its hash is kept', ofTheMirror, async (t) => {
+test('a file without the hash of its index is not kept', ofTheMirror, async (t) => {
   const index = await startIndex();
   const { install, create, cache, tools } = await serve(t, index, { PACKAGE_CACHE: '64M' });
   const at = await create('bad');

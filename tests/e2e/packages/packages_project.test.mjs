@@ -182,7 +182,7 @@ test('package.json: versions, lock files, scripts that are left out', async (t) 
   await command('rm -rf p/node_modules && touch p/x', at);
   await tools.install_packages({ ...at, action: 'reset', language: 'javascript' });
   assert.match((await command('npm run --if-present x && node main.mjs', { ...at, cwd: 'p' })).stdout, /left @scope\/right\n$/);
-  // One that cannot be reached does not keep the others away.
+  // A dependency that is a URL or a repository is left out, and the others are installed.
   await write(at, 'q/package.json', '{"dependencies": {"left": "1", "far": "git+https://example.com/far.git", "away": "someone/away"}}');
   const far = await command('node -e "console.log(require(\'left\'))"', { ...at, cwd: 'q' });
   assert.equal(far.stdout, 'left\n');

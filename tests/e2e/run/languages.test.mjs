@@ -117,10 +117,13 @@ test('a plot of R is a picture', async (t) => {
 });
 
 test('a session of TypeScript without its runtime says what is missing', async (t) => {
-  const { stdout } = structuredOf(await tools.run_command({ command: 'node --version || true' }));
+  const { id: sandbox } = structuredOf(await tools.create_sandbox({ env: { PATH: '/workspace/bin' } })); // without tsc
+  await tools.run_command({ sandbox, argv: ['/bin/mkdir', 'bin'] });
+  for (const name of ['sh', 'node']) await tools.run_command({ sandbox, argv: ['/bin/ln', '-s', `/usr/bin/${name}`, 'bin'] });
+  const { stdout } = structuredOf(await tools.run_command({ sandbox, command: 'node --version || true' }));
   const [major, minor] = stdout.slice(1).split('.').map(Number);
   if (!(major < 22 || (major === 22 && minor < 13))) return t.skip('no Node, or one that removes types');
-  const { error } = structuredOf(await run_code({ language: 'typescript', session: 'untyped', code: 'let a: number = 5' }));
+  const { error } = structuredOf(await run_code({ sandbox, language: 'typescript', session: 'untyped', code: 'let a: number = 5' }));
   assert.match(`${error.traceback ?? error.message}`, /^(Error: )?a session of TypeScript needs Node 22\.13 or later \(this is [\d.]+\), or the package typescript/);
 });
 
@@ -215,13 +218,72 @@ test('Java takes snippets', async (t) => {
   }
 });
 
-test('Java runs the public class, or Main, wherever it is in the file', async (t) => {
+test('Java runs the class that has main, wherever it is in the file', async (t) => {
   const run = async (code) => run_code({ language: 'java', code, args: ['x'], timeout_s: 120 });
   const main = '{ public static void main(String[] a) { System.out.println(Other.N + a[0]); } }';
   const first = await run(`class Other { static int N = 3; }\npublic class App ${main}`);
   if (first.isError) return t.skip('no Java');
   assert.equal(textOf(first), '3x\n');
-  assert.equal(textOf(await run(`class Other { static int N = 4; }\nclass Main ${main}`)), '4x\n');
+  assert.equal(textOf(await run(`  package p;\n  public class Other { static int N = 4; }\n  class Last ${main}`)), '4x\n');
+});
+
+test('Java tells a compile error apart, and checks what the code asserts', async (t) => {
+  const run = (body) => run_code({ language: 'java', code: `public class Main { public static void main(String[] a) { ${body} } }`, timeout_s: 120 });
+  const first = await run('System.uto.println(1);');
+  if (first.isError) return t.skip('no Java');
+  hasMembers(structuredOf(first), { exit_code: 1, compile_error: true, stdout: '', stderr: /Main\.java:1: error: cannot find symbol/ }, 'an error');
+  hasMembers(structuredOf(await run('assert 1 == 2 : "told";')), { exit_code: 1, compile_error: undefined, stderr: /AssertionError: told/ }, 'an assertion');
+});
+
+test('TypeScript that only tsc can compile runs without a check of its types', async (t) => {
+  const { id: sandbox } = structuredOf(await tools.create_sandbox({ env: { PATH: '/workspace/bin' } }));
+  await tools.run_command({ sandbox, argv: ['/bin/mkdir', 'bin'] });
+  for (const name of ['sh', 'node', 'tsc']) await tools.run_command({ sandbox, argv: ['/bin/ln', '-s', `/usr/bin/${name}`, 'bin'] });
+  const run = async (code, more) => run_code({ sandbox, language: 'typescript', code, timeout_s: 120, ...more });
+  if ((await run('1')).isError) return t.skip('no tsc');
+  const cases = [
+    ['import assert from "assert";\nassert.strictEqual(1, 2);', { exit_code: 1, compile_error: undefined, stderr: /AssertionError/ }],
+    ['process.stdin.on("data", (b: Buffer) => console.log(parseInt(b.toString())));', { exit_code: 0, stdout: '65\n', stderr: '' }, { stdin: '65' }],
+    ['enum E { A = 3 }\nconst x: number = "typed wrong";\nconsole.log(await Promise.resolve(E.A), x);', { exit_code: 0, stdout: '3 typed wrong\n' }],
+    ['let x: = 1;', { exit_code: 1, compile_error: true, stderr: /main\.ts:1:8: Type expected/ }],
+  ];
+  for (const [code, want, more] of cases) hasMembers(structuredOf(await run(code, more)), want, code);
+  const cell = async (code) => structuredOf(await run(code, { session: 'types' }));
+  assert.equal((await cell('let n: number = 5')).exit_code, 0);
+  assert.deepEqual((await cell('n as number')).values, [{ mime: 'text/plain', text: '5' }]);
+});
+
+// Languages with a command line of more than one step, or that few machines have.
+for (const [language, code, want] of [
+  ['kotlin', 'println("script " + args.joinToString())', { stdout: 'script x\n', exit_code: 0 }],
+  ['kotlin', 'fun main(a: Array<String>) {\n  println("program " + a[0] + readLine())\n}', { stdout: 'program xin\n', exit_code: 0 }],
+  ['kotlin', 'fun main() {\n  nope()\n}', { compile_error: true, stderr: /unresolved reference/i }],
+  ['kotlin', 'fun main() {\n  throw Exception("told")\n}\n\nmain()', { stderr: /Exception: told/, compile_error: undefined }],
+  ['scala', 'object App {\n  def main(a: Array[String]): Unit = println("scala " + a(0))\n}', { stdout: 'scala x\n', exit_code: 0 }],
+  ['rust', 'fn main() { let n: i32 = std::env::args().count() as i32; println!("{}", i32::MAX - 1 + n); }', { stderr: /attempt to add with overflow/ }],
+  ['haskell', 'import qualified Data.Map as M\nmain = interact id >> print (M.fromList [(1, 2)])', { stdout: 'in\nfromList [(1,2)]\n', exit_code: 0 }],
+  ['racket', '\n#lang racket\n(display (read-line))', { stdout: 'in', exit_code: 0 }],
+  ['clojure', '(println (read-line) *command-line-args*)', { stdout: 'in (x)\n', exit_code: 0 }],
+  ['groovy', 'println "groovy ${args[0]}"', { stdout: 'groovy x\n', exit_code: 0 }],
+  ['crystal', 'puts "#{gets} #{ARGV[0]}"', { stdout: 'in x\n', exit_code: 0 }],
+  ['coffeescript', 'console.log "coffee #{process.argv[2]}"', { stdout: 'coffee x\n', exit_code: 0 }],
+  ['verilog', 'module t; initial begin $display("verilog"); $finish; end endmodule', { stdout: /^verilog\n/, exit_code: 0 }],
+]) {
+  test(`${language} runs ${code.trim().split('\n')[0]}`, async (t) => {
+    const result = await run_code({ language, code, args: ['x'], stdin: 'in\n', timeout_s: 240 });
+    if (/^there is no interpreter/.test(textOf(result))) return t.skip(`no ${language}`);
+    hasMembers(structuredOf(result), want, code);
+  });
+}
+
+test('a time limit that is over before the interpreter has started is a time-out', async () => {
+  for (const more of [{}, { session: 'late' }]) {
+    const { id: sandbox } = structuredOf(await tools.create_sandbox({}));
+    const result = await run_code({ sandbox, code: 'import time; time.sleep(60)', timeout_s: 0.01, ...more });
+    assert.equal(result.isError ?? false, false, textOf(result));
+    hasMembers(structuredOf(result), { timed_out: true }, 'sleep');
+    await tools.delete_sandbox({ sandbox });
+  }
 });
 
 test('the fence of Markdown around code is removed', async () => {

@@ -85,7 +85,7 @@ int socketpair(int family, int type, int protocol, int ends[2])
 
 static void drain(void)
 {
-	if (agent.out.end > OUT_SIZE)
+	if (agent.out.end > OUTGOING_SIZE)
 		abort();
 	agent.out.start = agent.out.end = 0;
 }
@@ -119,7 +119,7 @@ static void serve_sources(void)
 	for (int i = 0; i < n; i++) {
 		struct source *source = events[i].data.ptr;
 
-		if (!out_is_free(&agent.out))
+		if (!outgoing_is_free(&agent.out))
 			drain();
 		if (source->fd >= 0 && source->ready != NULL)
 			source->ready(source, events[i].events);
@@ -165,7 +165,7 @@ static void end_child(struct view bytes)
 
 static bool act(uint8_t what, struct view bytes)
 {
-	if (!out_is_free(&agent.out))
+	if (!outgoing_is_free(&agent.out))
 		drain();
 	switch (what % 8) {
 	case 0:

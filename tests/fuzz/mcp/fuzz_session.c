@@ -9,7 +9,7 @@
 #include "fuzz/fuzz.h"
 #include "loop/loop.h"
 #include "mcp/content.h"
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 #include "mcp/session.h"
 #include "tools/catalogue.h"
 

@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "fuzz/fuzz.h"
+#include "transport/http/head.h"
 #include "transport/http/http.h"
-#include "transport/http/target.h"
 
 enum { VALUE_MAX = 100, TEXT_MAX = 4096 };
 

@@ -1,9 +1,9 @@
-/* fuzz_mcp_http.c - clients of MCP over HTTP do anything in any order: start and end sessions, call,
- * cut connections, resume, while calls are answered and the server notifies and stops. Each byte
- * of the input is a step, some followed by an argument.
+/* fuzz_mcp_http.c - clients of MCP over HTTP do anything in any order: start and end sessions,
+ * call, cut connections, resume, while calls are answered and the server notifies and stops. Each
+ * byte of the input is a step, some followed by an argument.
  *
- * The HTTP server is replaced by functions of this file. They abort if a request is used after
- * its end, and every request must be ended when all connections are closed. */
+ * The HTTP server is replaced by functions of this file. They abort if a request is used after its
+ * end, and every request must be ended when all connections are closed. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "fuzz/fuzz.h"
 #include "loop/loop.h"
 #include "mcp/content.h"
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 #include "transport/mcp_http/internal.h"
 
 enum { REQUESTS_MAX = 64, CALLS_MAX = 64, SESSIONS_MAX = 4, FIELDS_IN_MAX = 8 };

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "fuzz/fuzz.h"
 #include "wire/bytes.h"
-#include "wire/stream.h"
+#include "wire/stream_rules.h"
 
 enum { SLOTS = 8, STEP = 6 };
 

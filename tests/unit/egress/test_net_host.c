@@ -122,7 +122,7 @@ static void port_is_read_behind_the_host(void **state)
 	}
 }
 
-static void only_public_addresses_are_public(void **state)
+static void special_addresses_are_not_public(void **state)
 {
 	static const struct {
 		const char *text;
@@ -181,7 +181,7 @@ int main(void)
 		TEST(every_spelling_of_a_host_is_one_host),
 		TEST(text_that_is_no_host_is_refused),
 		TEST(port_is_read_behind_the_host),
-		TEST(only_public_addresses_are_public),
+		TEST(special_addresses_are_not_public),
 	};
 
 	return RUN_TESTS("egress/net_host", tests);

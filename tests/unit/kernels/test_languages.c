@@ -223,8 +223,8 @@ static void language_command_takes_long_arguments(void **state)
 	argv = language_command(language_find("java")->runners[0].run, &paths, NULL, &arena);
 	assert_string_equal(argv[3], java_snippets_text);
 	assert_string_equal(argv[4], "/bin/java");
-	assert_string_equal(argv[6], "-XX:MaxRAM=7");
-	assert_null(argv[7]);
+	assert_string_equal(argv[7], "-XX:MaxRAM=7");
+	assert_null(argv[8]);
 	arena_done(&arena);
 }
 
@@ -337,7 +337,7 @@ static void probe_parser_ignores_malformed_lines(void **state)
 	               "0 0 /usr/bin/python3\n"                     /* the second one */
 	               "1 4 /usr/bin/node\n"                        /* there is no such runner */
 	               "1 -1 /x\n1 0 relative\n1 0 /\n1 0 /a\xff\n1 0 \n1 0\n1\n\n 1 0 /x\n"
-	               "40 0 /x\n99 0 /x\n100 0 /x\n18446744073709551616 0 /x\n"
+	               "60 0 /x\n99 0 /x\n100 0 /x\n18446744073709551616 0 /x\n"
 	               "1 0 %s\n"
 	               "2 0 %s\n"
 	               "3 0 /bin/bash",

@@ -7,7 +7,7 @@
 #include "loop/loop.h"
 #include "mcp/call.h"
 #include "mcp/content.h"
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 #include "mcp/session.h"
 #include "unit/test.h"
 #include "json/json.h"

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "mcp/content.h"
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 #include "transport/stdio.h"
 #include "unit/loop/run_loop.h"
 #include "unit/test.h"

@@ -3,7 +3,7 @@
  * everything has arrived, both ends must have the same state of every stream. */
 #include "unit/wire/sample.h"
 #include "wire/bytes.h"
-#include "wire/stream.h"
+#include "wire/stream_rules.h"
 
 enum { SEEDS = 40, ROUNDS = 80000, LIVE = 16, LINE = 64 };
 

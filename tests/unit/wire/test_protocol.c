@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "unit/test.h"
 #include "unit/wire/values.h"
-#include "wire/stream.h"
+#include "wire/stream_rules.h"
 
 #define BEGIN_MARK "<!-- table: begin -->\n"
 #define END_MARK   "<!-- table: end -->\n"

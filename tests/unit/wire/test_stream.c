@@ -1,6 +1,6 @@
 #include "unit/test.h"
 #include "wire/bytes.h"
-#include "wire/stream.h"
+#include "wire/stream_rules.h"
 
 static const char zeros[WIRE_PAYLOAD_MAX];
 

@@ -30,7 +30,7 @@
 
 struct error;
 
-enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2, CGROUP_KIND_COUNT };
+enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 enum cgroup_v1 { V1_MEMORY, V1_PIDS, V1_CPU, V1_CPUACCT, V1_FREEZER, V1_COUNT };
 
 enum { CGROUP_NAME_SIZE = 64 };

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/num.h"
+#include "base/random.h"
 #include "engine/native/root/root.h"
 #include "engine/spec.h"
 
@@ -226,8 +226,8 @@ static int draw_block(const struct ids *ids, int try, uint32_t *number, struct e
 {
 	if (try >= RANDOM_TRIES)
 		*number += 1;
-	else if (getrandom(number, sizeof *number, 0) != sizeof *number)
-		return error_sys(err, "getrandom");
+	else
+		*number = (uint32_t)random_number();
 	*number = skip_taken(ids, 1 + (*number - 1) % ids->userns->ids.count);
 	return *number != 0 ? 0 : ids_check_range(ids, err);
 }

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/random.h"
 #include "base/tree/remove_tree.h"
 #include "engine/native/root/internal.h"
 
@@ -111,14 +111,10 @@ static int open_locked(int parent, const char *name, int lock)
 	return -1;
 }
 
-static int make_temporary_name(char name[SKELETON_NAME_SIZE], struct error *err)
+static void make_temporary_name(char name[SKELETON_NAME_SIZE])
 {
-	uint64_t random;
-
-	if (getrandom(&random, sizeof random, 0) != sizeof random)
-		return error_sys(err, "getrandom");
-	(void)snprintf(name, SKELETON_NAME_SIZE, TEMPORARY "%016llx", (unsigned long long)random);
-	return 0;
+	(void)snprintf(name, SKELETON_NAME_SIZE, TEMPORARY "%016llx",
+	               (unsigned long long)random_number());
 }
 
 static bool is_skeleton_name(const char *name)
@@ -141,8 +137,8 @@ static void remove_unused(int parent, const char *name)
 	struct error ignored;
 	uint64_t count;
 
-	if (fd < 0 || make_temporary_name(temporary, &ignored) < 0 ||
-	    renameat(parent, name, parent, temporary) < 0)
+	make_temporary_name(temporary);
+	if (fd < 0 || renameat(parent, name, parent, temporary) < 0)
 		return;
 	(void)!remove_tree(parent, temporary, view_of(temporary), &count, &ignored);
 }
@@ -196,8 +192,7 @@ static int make_skeleton(int host, int parent, const char *name, uid_t owner, gi
 	struct error ignored;
 	uint64_t count;
 
-	if (make_temporary_name(temporary, err) < 0)
-		return -1;
+	make_temporary_name(temporary);
 	if (mkdirat(parent, temporary, 0700) < 0)
 		return error_sys(err, "make a directory for the skeleton");
 	fd = open_locked(parent, temporary, LOCK_SH);

@@ -149,6 +149,7 @@ static const struct row {
 	{ "etc/sbclrc", NULL },
 	{ "etc/scala", NULL },
 	{ "etc/swi-prolog", NULL },
+	{ "var/lib/ghc", NULL }, /* /usr/lib/ghc/package.conf.d leads there */
 	/* fonts, pictures, documents, graphics */
 	{ "etc/ImageMagick*", NULL },
 	{ "etc/OpenCL", NULL },

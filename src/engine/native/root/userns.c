@@ -192,7 +192,8 @@ static int wait_mapper(pid_t mapper, struct error *err)
 		return 0;
 	return error_set(
 	        err, ERR_SYSTEM,
-	        "%s refused the ids of /etc/sub%sid: mend that file, or start with --one-id",
+	        "%s refused the ids of /etc/sub%sid: correct that file, or start belljar with "
+	        "--one-id",
 	        WEXITSTATUS(status) == 4 ? "newgidmap" : "newuidmap",
 	        WEXITSTATUS(status) == 4 ? "g" : "u");
 }

@@ -1,4 +1,4 @@
-/* internal.h - the state of the spawner, and what its files call of one another.
+/* internal.h - the state of the spawner, and the functions that its files share.
  *
  *   spawner.c          the process: its start, its loop and its end
  *   host_resources.c   opens what sandboxes are started with: cgroups, skeleton, disk, ids
@@ -36,7 +36,7 @@ enum { SANDBOXES_MAX = 1024, JANITORS_MAX = 28, REMOVALS_MAX = 4096 };
 
 /* --- resources of the host (host_resources.c) --- */
 
-/* Everything of the host that the spawner starts sandboxes with. Opened once, and not changed until
+/* The parts of the host that sandboxes are started with. Opened once, and not changed until
  * the spawner exits. */
 struct host_resources {
 	struct userns userns;

@@ -7,8 +7,9 @@
 
 enum {
 	KEPT_MS = 60000,
-	QUIET_MS = 10, /* without a request; a spare would take the processor from its sandbox */
-	/* The same after the first request: the first sandbox starts an interpreter as well. */
+	QUIET_MS = 10, /* a spare starts so long after a request, to leave it the processors */
+	/* After the first request the wait is longer, because its sandbox also starts an
+	 * interpreter. */
 	FIRST_QUIET_MS = 150,
 	CHECK_MS = 5000,
 };

@@ -60,8 +60,9 @@ static int replace_stdio(struct error *err)
 	return 0;
 }
 
-/* A Ctrl-C in the terminal reaches the server and the spawner. The server then ends its sandboxes
- * in order; the spawner goes on until the socket is closed. Returns a signalfd for SIGCHLD. */
+/* A Ctrl-C in the terminal sends SIGINT to the server and the spawner. The server then puts its
+ * sandboxes to sleep, which takes the spawner: so the spawner ignores signals, and exits when its
+ * socket is closed. Returns a signalfd for SIGCHLD. */
 static int set_up_signals(struct error *err)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
@@ -179,8 +180,8 @@ static void report_ready(struct spawner *spawner)
 
 /* --- the loop ------------------------------------------------------------------------- */
 
-/* MSG_TRUNC returns the real length of a packet: a packet that has not the length of a request is
- * ignored. False: the server has closed its end. */
+/* With MSG_TRUNC, recv(2) returns the real length of a packet. A packet that does not have the
+ * length of a request is ignored. False: the server has closed its end. */
 static bool receive_requests(struct spawner *spawner)
 {
 	static struct engine_request request;

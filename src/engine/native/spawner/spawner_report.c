@@ -79,7 +79,7 @@ static void report_ids(const struct spawner_report *report, struct engine_layer 
 	set_from_reason(ret, LAYER_WEAKER, "alone: agent and code share the user's own id",
 	                report->mode_why, "");
 	if (strcmp(report->mode_why, "--one-id") == 0)
-		layer_fix(ret, "do without --one-id");
+		layer_fix(ret, "start belljar without --one-id");
 	else
 		layer_fix(ret, "%s", fix);
 }
@@ -129,7 +129,7 @@ static const struct limit {
 static const char *fix_for_cgroups(const struct spawner_report *report)
 {
 	if (strcmp(report->cgroups_why, "--no-cgroups") == 0)
-		return "do without --no-cgroups";
+		return "start belljar without --no-cgroups";
 	if (report->mode == USERNS_ROOT)
 		return "systemd-run --scope -p Delegate=yes -- belljar serve";
 	return "systemd-run --user --scope -p Delegate=yes -- belljar serve; and, for groups that "
@@ -240,13 +240,14 @@ static void report_disk(const struct spawner_report *report, struct engine_layer
 	}
 	(void)utf8_escape(view_of(report->disk_why), why, sizeof why);
 	layer_set(ret, LAYER_WEAKER,
-	          "watched: a sandbox over its limit is killed a moment later%s%s",
+	          "watched: writes fail soon after the limit is met, and a sandbox that goes on "
+	          "writing is killed%s%s",
 	          why[0] != '\0' ? "; no quota: " : "", why);
 	layer_fix(ret, "%s",
 	          report->mode != USERNS_ROOT
 	                  ? "run belljar as root, which can set quotas"
-	                  : "put the state directory on ext4 or xfs mounted with prjquota; do "
-	                    "without --no-quota");
+	                  : "put the state directory on ext4 or xfs mounted with prjquota, and "
+	                    "start belljar without --no-quota");
 }
 
 /* --- all layers --- */

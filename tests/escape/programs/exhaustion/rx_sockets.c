@@ -1,11 +1,11 @@
 /* rx_sockets KIND MIB SECONDS - fills the kernel's memory with what sockets hold, until a call is
- * refused or MIB are used, and then holds them for SECONDS. Prints how much it has after each MiB, and
- * "held" or "refused" with the reason.
+ * refused or MIB are used, and then holds them for SECONDS. Prints how much it has after each MiB,
+ * and "held" or "refused" with the reason.
  *
  * Kinds: netlink (replies that are not read), tcp and tcp6 (bytes that are not read), backlog (the
- * same on connections that are not accepted), udp, cork (datagrams that are not sent yet), stream and
- * dgram (Unix sockets), filter (SO_ATTACH_FILTER), groups (multicast), keys (TCP_MD5SIG), options
- * (IPv6 options that are sent with each packet). */
+ * same on connections that are not accepted), udp, cork (datagrams that are not sent yet), stream
+ * and dgram (Unix sockets), filter (SO_ATTACH_FILTER), groups (multicast), keys (TCP_MD5SIG),
+ * options (IPv6 options that are sent with each packet). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -120,7 +120,8 @@ static long take_udp(void)
 	if (from < 0 || to < 0 || bind(to, (void *)&where, len) < 0 ||
 	    getsockname(to, (void *)&where, &len) < 0 || connect(from, (void *)&where, len) < 0)
 		return -1;
-	/* What does not fit is dropped without an error, and counted. */
+	/* The kernel drops datagrams that exceed the receive buffer, without an error, and counts
+	 * them in SK_MEMINFO_DROPS. */
 	while (info[SK_MEMINFO_DROPS] == 0 && write(from, block, 60000) > 0)
 		if (getsockopt(to, SOL_SOCKET, SO_MEMINFO, info, &info_len) < 0)
 			return -1;

@@ -6,8 +6,7 @@
 
 enum { BY_RENAME, BY_LINK, BY_LOOK, WAYS };
 
-/* Only one way is left: each is tried without those before it, and a second name must do without
- * a rename. */
+/* Makes the system calls of the other ways fail, so that rename_to_free() has to use this one. */
 static void leave_way(int way)
 {
 	static const int missing[] = { EINVAL, ENOSYS };
@@ -60,7 +59,8 @@ static void rename_to_free_moves(void **state)
 
 	for (int way = 0; way < WAYS; way++)
 		for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-			/* A directory cannot have a second link: the check and the rename are used. */
+			/* A directory cannot have a second link: the check and the rename are
+			 * used. */
 			bool one_name = way == BY_LINK && rows[i].type == S_IFDIR;
 
 			make_tree(&t);
@@ -91,7 +91,8 @@ static void rename_to_free_replaces_nothing(void **state)
 	make_tree(&t);
 	for (int way = 0; way < WAYS; way++)
 		for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-			/* If every rename is denied, an error of another kind is still reported as such. */
+			/* If every rename is denied, an error of another kind is still reported as
+			 * such. */
 			bool no_rename = way == BY_LINK && rows[i].errnum == ENOENT;
 
 			assert_int_equal(move(&t, way, rows[i].from, rows[i].to),

@@ -192,7 +192,7 @@ static void agent_does_not_grow_without_a_reader(void **state)
 	live_finish(&live);
 }
 
-/* The same with a reader: nothing piles up on the way. */
+/* Much output that the server reads does not stay in the agent's memory either. */
 static void agent_does_not_grow_with_much_output(void **state)
 {
 	struct live_stream *s;

@@ -65,7 +65,8 @@ static void terminal_handles_control_keys(void **state)
 	live_finish(&live);
 }
 
-/* Also in the middle of a line, where one control-D only passes the line on. */
+/* In the middle of a line a first control-D only passes the line on, so the agent sends a
+ * second. */
 static void end_of_input_reaches_a_program_on_a_terminal(void **state)
 {
 	static const char *const inputs[] = { "", "line\n", "no line", "two\nlines" };

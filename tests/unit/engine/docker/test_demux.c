@@ -61,8 +61,7 @@ static void foreign_header_is_refused(void **state)
 	CHECK_ERROR(demux_next(&(struct demux){ 0 }, &(struct view){ "HTTP/1.1", 8 },
 	                       &(struct demux_piece){ 0 }, &err),
 	            err, ERR_SYNTAX,
-	            "Docker sent a piece of output with the header 48 54 54 50, which it does not "
-	            "have");
+	            "Docker sent output of a container with an unknown header: 48 54 54 50");
 }
 
 static void end_within_a_piece_is_an_error(void **state)

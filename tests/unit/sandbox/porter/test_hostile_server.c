@@ -389,7 +389,7 @@ static int try_exec_open(const char *path)
 		}                                                                                  \
 	} while (0)
 
-/* What code in a porter that was taken over itself could do. */
+/* Tries what code in a porter that was taken over could do. */
 static int attack_as_porter(void)
 {
 	struct porter_slots slots = { 0 };

@@ -3,7 +3,7 @@
 
 #include "server/options/options.h"
 #include "server/runtime/ceilings.h"
-#include "server/runtime/machine.h"
+#include "server/runtime/internal.h"
 #include "unit/test.h"
 
 #define GIB(n) SPEC_MIB((n)*1024)

@@ -1,4 +1,4 @@
-#include "server/runtime/gpu_env.h"
+#include "server/runtime/internal.h"
 
 #include "engine/native/cdi/cdi.h"
 #include "unit/test.h"

@@ -49,6 +49,18 @@ static void edits_are_applied_in_order(void **state)
 		const char *want, *diff;
 	} rows[] = {
 		{ "a\nb\nc\n", { EDIT("b", "B") }, 1, 1, "a\nB\nc\n", "@@ line 2 @@\n-b\n+B\n" },
+		{ "a\r\nb\r\nc\r\n", /* the lines of the text end in CR LF */
+		  { EDIT("a\nb\n", "x\ny\n"), EDIT("c", "1\n2") },
+		  2,
+		  2,
+		  "x\r\ny\r\n1\r\n2\r\n",
+		  "@@ line 1 @@\n-a\r\n-b\r\n+x\r\n+y\r\n@@ line 3 @@\n-c\r\n+1\r\n+2\r\n" },
+		{ "a\r\nb\r\n",
+		  { EDIT_ALL("\r\n", "\n") },
+		  1,
+		  2,
+		  "a\nb\n",
+		  "@@ line 1 @@\n-a\r\n+a\n@@ line 2 @@\n-b\r\n+b\n" },
 		{ "x",
 		  { EDIT("x", "y"), EDIT("y", "zz") },
 		  2,
@@ -130,7 +142,7 @@ static void error_names_the_edit_that_did_not_match(void **state)
 		  "edit 1 of 1: its old text \"    if a:\\n\" was not found; line 2 differs "
 		  "from it only in white space (indentation, tabs, line ends): read the file "
 		  "and copy it exactly" },
-		{ "a\r\nb\r\n",
+		{ "a\r\nb\nc\r\n",
 		  { EDIT("a\nb", "c") },
 		  1,
 		  ERR_NOT_FOUND,

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/tree/remove_tree.h"
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 #include "tools/resources/internal.h"
 #include "tools/resources/resources.h"
 #include "unit/test.h"

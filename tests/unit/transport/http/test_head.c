@@ -195,7 +195,7 @@ static const struct head_case {
 	HEAD_CASE(BAD_VALUE, FIELDS("Transfer-Encoding: \x0b"
 	                            "chunked\r\n")),
 	HEAD_CASE(CODING_IN_1_0, "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"),
-	/* Others that the parser knows. */
+	/* Other fields that the parser reads. */
 	HEAD_CASE(VALID, FIELDS("Expect: 100-continue\r\n")),
 	HEAD_CASE(VALID, FIELDS("Expect: 100-Continue\r\n")),
 	HEAD_CASE(UNKNOWN_EXPECTATION, FIELDS("Expect: 200-ok\r\n")),

@@ -1,6 +1,6 @@
 #include "base/buf.h"
+#include "transport/http/head.h"
 #include "transport/http/http.h"
-#include "transport/http/target.h"
 #include "unit/test.h"
 
 enum { VALUE_MAX = 16 };

@@ -7,7 +7,7 @@
  *   secret  needs the scope admin */
 #pragma once
 #include "loop/loop.h"
-#include "mcp/server.h"
+#include "mcp/mcp_server.h"
 #include "transport/mcp_http/mcp_http.h"
 #include "unit/test.h"
 #include "unit/transport/mcp_http/fake_http.h"

@@ -1,7 +1,7 @@
 #include "transport/mcp_http/internal.h"
 #include "unit/test.h"
 
-static void only_json_is_json(void **state)
+static void content_type_of_json_is_recognised(void **state)
 {
 	static const struct {
 		const char *type;
@@ -61,7 +61,7 @@ static void ranges_of_accept_include_types(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(only_json_is_json),
+		TEST(content_type_of_json_is_recognised),
 		TEST(ranges_of_accept_include_types),
 	};
 

@@ -250,7 +250,7 @@ static void bytes_of_events_are_limited(void **state)
 		memset(text, 'x', 2000);
 		mcp_rig_respond(&rig, text);
 		check_http_error(resume(&rig, id, "3-1"), 400, -32000, "Last-Event-ID is unknown");
-		/* What fits is kept again. */
+		/* An event that fits into the limit is kept after one that did not. */
 		fake_close(mcp_rig_post(&rig, id, CALL_TOOL("talk")));
 		mcp_rig_respond(&rig, "short");
 		assert_true(has(resume(&rig, id, "4-1"), "short"));

@@ -329,7 +329,7 @@ static void unpack_counts_entries_it_leaves_out(void **state)
 	stop_unpack(&u);
 }
 
-/* One entry can name two thousand of them. */
+/* The path of a single entry can have two thousand directories. */
 static void unpack_counts_directories_on_the_way(void **state)
 {
 	static const struct {

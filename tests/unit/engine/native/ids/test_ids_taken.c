@@ -178,7 +178,7 @@ static void claims_pass_over_taken_blocks(void **state)
 	ids_taken_done(&taken);
 }
 
-static void no_free_block_is_refused(void **state)
+static void claim_fails_when_users_have_all_blocks(void **state)
 {
 	static const char text[] = "a:560000:500000\nlxd:1000000:1000000000\n";
 	struct ids_taken taken;
@@ -304,7 +304,7 @@ int main(void)
 		TEST(file_that_cannot_be_read_is_an_error),
 		TEST(too_many_ranges_are_an_error),
 		TEST(claims_pass_over_taken_blocks),
-		TEST(no_free_block_is_refused),
+		TEST(claim_fails_when_users_have_all_blocks),
 		TEST(block_that_was_taken_later_is_reported),
 		TEST(server_keeps_its_ids_while_they_are_free),
 		TEST(source_of_users_without_a_file_is_found),

@@ -251,7 +251,7 @@ static void changed_host_file_leads_to_a_new_skeleton(void **state)
 		changes[i](&m);
 		now = open_skeleton(&m);
 		assert_string_not_equal(now.name, before.name);
-		/* Both are locked, and so is the first one. */
+		/* The skeletons of this round and the first one are locked, so none is removed. */
 		assert_int_equal(count_skeletons(&m), i == 0 ? 2 : 3);
 		assert_int_equal(faccessat(m.parent, before.name, F_OK, 0), 0);
 		(void)close(before.dir);

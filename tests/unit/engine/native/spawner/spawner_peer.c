@@ -5,7 +5,7 @@
 
 enum { DEADLINE_MS = 60000 };
 
-/* What other servers left is swept only if this is the first one. */
+/* Only the first spawner of a test finds other servers dead, and sweeps what they left. */
 static bool is_alive(void *ctx, const char *instance)
 {
 	const struct peer *first = ctx;

@@ -43,7 +43,7 @@ static void findings_become_layers(void **state)
 		  { .mode = USERNS_SINGLE_ID, .mode_why = "--one-id" },
 		  LAYER_WEAKER,
 		  "alone: agent and code share the user's own id: --one-id",
-		  "do without --one-id" },
+		  "start belljar without --one-id" },
 		{ "groups",
 		  { .mode = USERNS_MAPPED },
 		  LAYER_ON,
@@ -92,7 +92,7 @@ static void findings_become_layers(void **state)
 		  { .cgroups_why = "--no-cgroups" },
 		  LAYER_OFF,
 		  "none available: --no-cgroups",
-		  "do without --no-cgroups" },
+		  "start belljar without --no-cgroups" },
 		{ "memory",
 		  { .cgroup_limits = CGROUP_HAS_MEMORY },
 		  LAYER_ON,
@@ -161,8 +161,8 @@ static void findings_become_layers(void **state)
 		{ "disk",
 		  { .mode = USERNS_SINGLE_ID, .disk = DISK_WATCHED, .disk_why = "only root can" },
 		  LAYER_WEAKER,
-		  "watched: a sandbox over its limit is killed a moment later; no quota: only root "
-		  "can",
+		  "watched: writes fail soon after the limit is met, and a sandbox that goes on "
+		  "writing is killed; no quota: only root can",
 		  "run belljar as root, which can set quotas" },
 	};
 

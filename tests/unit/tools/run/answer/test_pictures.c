@@ -5,7 +5,7 @@
 #define PNG_START "\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 #define PNG_REST  "\x08\x02\0\0\0abcd"
 
-static void a_picture_begins_like_one(void **state)
+static void picture_is_recognised_by_its_first_bytes(void **state)
 {
 	static const struct {
 		const char *mime;
@@ -43,7 +43,7 @@ static void a_picture_begins_like_one(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { TEST(a_picture_begins_like_one) };
+	const struct CMUnitTest tests[] = { TEST(picture_is_recognised_by_its_first_bytes) };
 
 	return RUN_TESTS("tools/pictures", tests);
 }
