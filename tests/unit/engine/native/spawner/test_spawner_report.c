@@ -161,7 +161,7 @@ static void findings_become_layers(void **state)
 		{ "disk",
 		  { .mode = USERNS_SINGLE_ID, .disk = DISK_WATCHED, .disk_why = "only root can" },
 		  LAYER_WEAKER,
-		  "watched: a sandbox over its limit is killed a moment later; no quota: only root "
+		  "watched: the limit is met a moment late, then writes fail; no quota: only root "
 		  "can",
 		  "run belljar as root, which can set quotas" },
 	};
