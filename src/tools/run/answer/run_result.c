@@ -204,7 +204,10 @@ static void add_left_out(struct answer *a, const struct process_stream *stream, 
 		return;
 	(void)run_text_count(total, all);
 	(void)run_text_count(missing, some);
-	if (stream->file == NULL)
+	if (stream->file == NULL && stream->file_note != NULL)
+		add_status(a, "%s bytes of %s, %s left out in the middle; they were not kept: %s",
+		           all, name, some, stream->file_note);
+	else if (stream->file == NULL)
 		add_status(a,
 		           "%s bytes of %s, %s left out in the middle; they were not kept: print "
 		           "less, or print to a file",
