@@ -97,7 +97,7 @@ static const struct param params[] = {
 	  .also = PARAM_ALSO("session_id"),
 	  .help = "Any name, such as \"main\": code with the same name shares variables and "
 	          "imports, as cells of a notebook do. For Python, JavaScript, TypeScript, Bash, "
-	          "Ruby and R.",
+	          "Ruby, R and Java.",
 	  .more = "Without it the code runs in a new process. The name has no spaces." },
 	{ .name = "args",
 	  .type = PARAM_STRINGS,

@@ -20,7 +20,7 @@ function hasMembers(got, want, code) {
 // or members of the structured content.
 function session(language, cells) {
   test(`a session of ${language}: ${cells[0][0].split('\n')[0]}`, async (t) => {
-    if ((await run_code({ language, code: ' ' })).isError) return t.skip(`no ${language}`);
+    if (!structuredOf(await tools.sandbox_info()).languages.includes(language)) return t.skip(`no ${language}`);
     const name = `${language}-${Math.random()}`;
     for (const [code, expected, more] of cells) {
       const result = await run_code({ language, session: name, code, ...more });
@@ -68,6 +68,24 @@ session('bash', [
   ['echo $x; local; exec', '6\nlocal\nexec\n'],
 ]);
 
+test('process_stop ends a session, and its name can be used again', async () => {
+  const run = (code, more) => run_code({ language: 'bash', session: 'over', code, ...more });
+  const names = async () => structuredOf(await tools.sandbox_info()).sessions?.map(({ session }) => session) ?? [];
+  await run('x=1');
+  assert.ok((await names()).includes('over'));
+  const ended = await tools.process_stop({ session: 'over' });
+  assert.equal(textOf(ended), "[the session 'over' has ended, and its state is gone]");
+  assert.equal(structuredOf(ended).session, 'over');
+  assert.ok(!(await names()).includes('over'));
+  hasMembers(structuredOf(await run('echo "[$x]"')), { stdout: '[]\n', state_lost: undefined }, 'a new session');
+  const { process } = structuredOf(await run('sleep 600', { background: true }));
+  assert.match(textOf(await tools.process_stop({ session: 'over' })), /^argument 'session': code runs in 'over': stop its process first/);
+  await tools.process_stop({ process });
+  structuredOf(await tools.process_stop({ session: 'over' }));
+  assert.match(textOf(await tools.process_stop({ session: 'over' })), /^argument 'session': there is no session 'over'; sandbox_info lists them/);
+  assert.match(textOf(await tools.process_stop({ process, session: 'over' })), /^arguments 'process' and 'session': give one of them/);
+});
+
 test('a bash session that ends says so', async () => {
   const run = (code) => run_code({ language: 'bash', session: 'ends', code });
   await run('x=1');
@@ -108,6 +126,20 @@ session('r', [
   ['f <- file("/tmp/opened", "w"); sink("/tmp/sunk"); closeAllConnections(); base::closeAllConnections(); isOpen(f)', { exit_code: 1, error: /invalid connection/ }],
   ['x <- 7; Sys.sleep(600)', { timed_out: true }, { timeout_s: 2 }],
   ['x', '[1] 7\n'],
+]);
+
+const slow = { timeout_s: 120 }; // Java starts in seconds on a busy machine
+session('java', [
+  ['import java.util.stream.*;\nint x = 5;\nint twice(int n) { return n * 2; }\nSystem.out.println("hi");', 'hi\n', slow],
+  ['record P(int a) {}\nnew P(twice(x))', { values: [{ mime: 'text/plain', text: 'P[a=10]' }], stdout: '' }, slow],
+  ['int half(int n) {\n  return n / 0;\n}\nhalf(1)', { exit_code: 1, error: /"java\.lang\.ArithmeticException","message":"\/ by zero".*at half, cell 3, line 2\\n\\tat cell 3, line 4/ }, slow],
+  ['int y = missing;', { exit_code: 1, error: /CompileError.*cannot find symbol/ }, slow],
+  ['public class Main { public static void main(String[] a) { System.out.println(a[0] + new Scanner(System.in).nextLine()); } }',
+    'one line\n', { ...slow, args: ['one '], stdin: 'line\n' }],
+  ['x = 7; while (true) { }', { timed_out: true }, { timeout_s: 3 }],
+  ['System.out.println(x + System.in.read());', '6\n', slow],
+  ['x', { exit_code: 1, error: /working directory/ }, { ...slow, cwd: '/tmp' }],
+  ['System.exit(3)', { exit_code: 3, state_lost: true }, slow],
 ]);
 
 test('a plot of R is a picture', async (t) => {
