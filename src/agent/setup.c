@@ -64,6 +64,10 @@ int setup_process(struct agent *agent, struct error *err)
 	/* write() to a closed channel is to fail with EPIPE instead of killing the agent. */
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return error_sys(err, "ignore SIGPIPE");
+	/* Programs inherit this. At RLIMIT_FSIZE, which stands in for a full disk, write() then
+	 * fails with EFBIG, as it does on a disk that is full: SIGXFSZ would kill a shell in the
+	 * middle of its script, and git with its lock file in place. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		agent->files = files.rlim_cur;
 		files.rlim_cur = files.rlim_max;

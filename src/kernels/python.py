@@ -126,11 +126,14 @@ class Output(io.FileIO):
                 shared.left -= 1
                 if not wait(*shared.wait_with, other.fd, 0x541b):
                     shared.left = 0
-        return bind(self)
+        return bind(self, shared)  # Python 3.12 and later crash without the class
 
     @classmethod
     def begin(cls, changes=64):
         cls.last, cls.left = None, changes
+
+
+Output.__name__ = '_io.FileIO'  # which repr() shows in Python 3.13 and later
 
 
 def order_streams(ioctl, sleep):
@@ -270,7 +273,7 @@ def part(name, parts={}):
         sys.path[:] = filter(None, path)
         try:
             space = {'__name__': 'belljar', 'part': part, 'screen': screen, 'pictures': imports,
-                     'display': display, 'get_ipython': get_ipython}
+                     'display': display, 'get_ipython': get_ipython, 'PLAIN': PLAIN}
             exec(compiled(globals()[name]), space)
             parts[name] = space
         finally:
@@ -386,8 +389,9 @@ class Displays:
 
 # --- modules that are changed when the user's code imports them ---
 
-STAND_IN = ('IPython', 'IPython.core', 'IPython.display', 'IPython.core.display',
-            'IPython.core.display_functions', 'IPython.core.getipython')
+STAND_IN = ('IPython', 'IPython.core', 'IPython.utils', 'IPython.display', 'IPython.core.display',
+            'IPython.core.display_functions', 'IPython.core.getipython', 'IPython.core.magic',
+            'IPython.core.interactiveshell', 'IPython.utils.capture', 'IPython.utils.io')
 # The function that gets the module, and its part.
 WATCHED = {
     'matplotlib.pyplot': None,
@@ -396,6 +400,9 @@ WATCHED = {
     'IPython.display': ('NOTEBOOK', 'bridge_module'),
     'IPython.core.display': ('NOTEBOOK', 'bridge_module'),
     'IPython.core.display_functions': ('NOTEBOOK', 'bridge_module'),
+    'IPython.core.magic': ('EXTENSIONS', 'change_module'),
+    'IPython.utils.capture': ('NOTEBOOK', 'bridge_module'),
+    'IPython.utils.io': ('NOTEBOOK', 'bridge_module'),
     'PIL.Image': ('FIGURES', 'replace_show'),
     'plotly.basedatatypes': ('FIGURES', 'replace_show'),
     'plotly.io': ('FIGURES', 'replace_show'),
@@ -428,7 +435,7 @@ class ImportWatch:
         parent = sys.modules.get('IPython')
         if name == 'IPython' or parent and getattr(parent, '__loader__', 0) is self:
             return sys.modules['_frozen_importlib'].ModuleSpec(
-                name, self, is_package=name in STAND_IN[:2])
+                name, self, is_package=name in STAND_IN[:3])
         return None
 
     def wrap_loader(self, loader, name):

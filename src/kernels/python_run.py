@@ -182,6 +182,7 @@ def write_file(path, data):
 class FreshRun:
     """What shows the values of a fresh run, and runs code for magics."""
     captured = None
+    interactivity = 'last_expr'
     number = 1
     is_async = False  # the code awaits outside of a function
 
@@ -195,15 +196,18 @@ class FreshRun:
     # Only __main__ refers to its namespace, or it would not be cleared when the interpreter exits.
     namespace = property(lambda self: sys.modules['__main__'].__dict__)
 
-    def run_text(self, text):
+    def run_text(self, text, names=None):
         try:
             codes = compile_tree(text, self.path)[0]
         except SyntaxError:
             codes = compile_other(text.encode(), self.path)
         value = None
         for code in codes:
-            value = self.run_coroutine(eval(code, self.namespace))
+            value = self.run_coroutine(eval(code, self.namespace, names))
         return value
+
+    def forget_outputs(self, *values):
+        """A session keeps values, a fresh run has none."""
 
     def run_coroutine(self, value):
         if not self.is_async or type(value).__name__ != 'coroutine':

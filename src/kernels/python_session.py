@@ -4,6 +4,7 @@ import ast
 import builtins
 import fcntl
 import linecache
+import re
 import time
 import tokenize
 import traceback
@@ -15,6 +16,7 @@ AWAIT = getattr(ast, 'PyCF_ALLOW_TOP_LEVEL_AWAIT', 0)
 OUTPUTS_MAX = 1000  # values that Out keeps
 BARE = 'cat', 'cd', 'cp', 'ls', 'mkdir', 'mv', 'pwd', 'rm', 'rmdir'  # need no %, alone in a cell
 INPUT_MAX = 64 * 1024  # characters of a cell that In keeps
+PROMPT = re.compile(r'\s*In ?\[\d+\]: ')
 
 
 class CellDisplay(Displays):
@@ -92,8 +94,11 @@ class Session:
         self.namespace = self.main.__dict__
         self.name, self.number = '', 0  # of the cell
         self.inputs, self.outputs = [''], {}
+        self.last = ''  # the value that is kept as _
         self.captured = None  # a list: values are collected instead of shown
         self.around_cell = None  # a function of %autoreload, called before and after each cell
+        self.events = None  # of get_ipython(), if a function is registered there
+        self.interactivity = 'last_expr'  # which values of a cell are shown
         builtins.In, builtins.Out = self.inputs, self.outputs
         builtins.exit, builtins.quit = Exit('exit'), Exit('quit')
         sys.displayhook = self.show_value
@@ -184,6 +189,8 @@ class Session:
             part('LOOP')['replace_functions']()
         if self.around_cell is not None:
             self.around_cell()
+        if self.events is not None:
+            self.events.tell('pre', text)
         value, is_shown = self.evaluate(text)
         if is_shown:
             sys.displayhook(value)
@@ -228,6 +235,8 @@ class Session:
     def parse(self, text):
         """The syntax tree of a cell, and its text as Python."""
         words = text.split(None, 1)
+        if words and words[0] == 'In' and PROMPT.match(text):  # else Python takes it for a type
+            text = part('SYNTAX')['translate'](text)
         if words and words[0] in BARE and words[0] not in self.namespace and (
                 '\n' not in text.strip() and words[-1][0] not in '=:([,'):
             text = '%' + text.lstrip()
@@ -242,32 +251,42 @@ class Session:
         return make(), text
 
     def compile(self, text):
-        """Compiles the cell without its last expression, and that expression; either may be
-        None."""
+        """Compiles the cell in pieces: statements, and expressions whose value is shown. Returns
+        for each whether it is such an expression, and its code."""
         tree, text = self.parse(text)
-        body = last = None
-        if tree.body and isinstance(tree.body[-1], ast.Expr) and not ends_in_semicolon(text):
-            last = ast.Expression(tree.body.pop().value)
-        if tree.body:
-            body = compile(tree, self.name, 'exec', AWAIT | self.future, True)
+        mode = find_interactivity(self)
+        is_quiet = mode == 'none' or ends_in_semicolon(text)
+        if mode == 'last_expr_or_assign' and tree.body and not is_quiet:
+            tree.body += assigned_value(tree.body[-1])
+        groups = split_statements(tree.body, mode == 'all', is_quiet)
+        codes = []
+        for is_shown, body in groups:
+            part_tree = (ast.Expression(body[0].value) if is_shown
+                         else ast.Module(body, []) if sys.version_info >= (3, 8)
+                         else ast.Module(body))
+            code = compile(part_tree, self.name, 'eval' if is_shown else 'exec',
+                           AWAIT | self.future, True)
             # co_flags has other flags too, such as that of a coroutine.
-            self.future |= body.co_flags & FUTURE
-        if last is not None:
-            last = compile(last, self.name, 'eval', AWAIT | self.future, True)
-        return body, last
+            self.future |= 0 if is_shown else code.co_flags & FUTURE
+            codes.append((is_shown, code))
+        return codes
 
-    def evaluate(self, text):
-        """Runs code. Returns the value of its last expression, and whether that is to be shown."""
-        value, codes = None, self.compile(text)
-        for code in filter(None, codes):
-            value = eval(code, self.namespace)
+    def evaluate(self, text, names=None):
+        """Runs code, with the variables of a function if `names` has them. Returns the value of its
+        last expression, and whether that is to be shown."""
+        value, is_shown = None, False
+        for is_next_shown, code in self.compile(text):
+            if is_shown:
+                sys.displayhook(value)
+            is_shown = is_next_shown
+            value = eval(code, self.namespace, names)
             if code.co_flags & IS_COROUTINE:
                 value = part('LOOP')['run_coroutine'](value)
-        return value, codes[1] is not None
+        return value, is_shown
 
-    def run_text(self, text):
+    def run_text(self, text, names=None):
         """Runs code for a magic."""
-        value, is_shown = self.evaluate(text)
+        value, is_shown = self.evaluate(text, names)
         return value if is_shown else None
 
     def finish_output(self):
@@ -278,6 +297,8 @@ class Session:
             self.around_cell()
         if 'asyncio' in sys.modules:
             part('LOOP')['run_once']()
+        if self.events is not None:
+            self.events.tell('post', self.inputs[-1])
         flush_streams()
 
     def leave_child(self, error, name):
@@ -297,14 +318,33 @@ class Session:
         if value is not self.outputs:
             self.outputs[self.number] = value
             setattr(builtins, '_%d' % self.number, value)
-            for under in '__', '_':
-                setattr(builtins, under + '_', getattr(builtins, under, ''))
-            builtins._ = value
+            self.keep_last(value)
             if len(self.outputs) > OUTPUTS_MAX:
                 oldest = next(iter(self.outputs))
                 del self.outputs[oldest]
                 builtins.__dict__.pop('_%d' % oldest, None)
         show_value(value)
+
+    def keep_last(self, value):
+        """Keeps a value as _, unless code has set builtins._, as gettext.install() does."""
+        if getattr(builtins, '_', self.last) is not self.last:
+            return
+        for under in '__', '_':
+            setattr(builtins, under + '_', getattr(builtins, under, ''))
+        builtins._ = self.last = value
+
+    def forget_outputs(self, *values):
+        """Removes the values that are kept as Out[n] and _, all or only those given."""
+        is_gone = lambda value: not values or any(value is each for each in values)
+        for number, value in list(self.outputs.items()):
+            if is_gone(value):
+                del self.outputs[number]
+                builtins.__dict__.pop('_%d' % number, None)
+        for under in '__', '___':
+            if is_gone(getattr(builtins, under, '')):
+                setattr(builtins, under, '')
+        if getattr(builtins, '_', self.last) is self.last and is_gone(self.last):
+            builtins._ = self.last = ''
 
     def usage(self, before):
         now = self.resource.getrusage(self.resource.RUSAGE_SELF)
@@ -323,6 +363,39 @@ class Exit:
 
     def __call__(self, code=None):
         raise SystemExit(code)
+
+
+def find_interactivity(session):
+    """Which values a cell shows: get_ipython().ast_node_interactivity, or that which code has set
+    in IPython's class."""
+    module = sys.modules.get('IPython.core.interactiveshell')
+    mode = getattr(module, 'InteractiveShell', Session).__dict__.get('ast_node_interactivity')
+    return mode if isinstance(mode, str) else session.interactivity
+
+
+def split_statements(body, shows_all, is_quiet):
+    """Splits statements into pieces: (False, statements) and (True, [an expression to show])."""
+    pieces = []
+    for at, each in enumerate(body):
+        is_shown = (not is_quiet and isinstance(each, ast.Expr) and
+                    (shows_all or at == len(body) - 1))
+        if is_shown or not pieces or pieces[-1][0]:
+            pieces.append((is_shown, [each]))
+        else:
+            pieces[-1][1].append(each)
+    return pieces
+
+
+def assigned_value(statement):
+    """An expression with the variable to which the statement assigns; in a list, which may be
+    empty."""
+    targets = getattr(statement, 'targets', [getattr(statement, 'target', None)])
+    if len(targets) != 1 or not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+        return []
+    if not isinstance(targets[0], ast.Name):
+        return []
+    value = ast.Expr(ast.Name(targets[0].id, ast.Load()))
+    return [ast.fix_missing_locations(ast.copy_location(value, statement))]
 
 
 def future_flags():

@@ -84,7 +84,8 @@ const char *sandbox_no_room(const struct sandbox *sandbox, char out[SANDBOX_FILE
 	char more[SANDBOX_MORE_SIZE];
 
 	(void)snprintf(out, SANDBOX_FILE_MAX_SIZE,
-	               "disk: no room is left, the limit is %llu MiB: delete files, %s",
+	               SANDBOX_NO_ROOM ", the limit is %llu MiB: delete files (noticed within a "
+	                               "second), %s",
 	               (unsigned long long)(disk >> 20),
 	               sandbox_more_of(sandbox, "disk_mb", disk, sandbox_ceilings(sandbox)->disk,
 	                               SPEC_MIB(1), more));

@@ -31,8 +31,7 @@ static const struct param params[] = {
 	ARG(struct write_file_args, content, TEXT, "",
 	    .more = "All of the new content, or what to append.", .max = CONTENT_MAX,
 	    .also = PARAM_ALSO("contents", "file_text", "text", "data")),
-	ARG_ENCODING(struct write_file_args, encoding,
-	             "The file's; \"base64\": `content` is base64 of bytes."),
+	ARG_ENCODING(struct write_file_args, encoding, ""),
 	ARG(struct write_file_args, append, BOOL, "", .more = "Add to the end instead."),
 	ARG(struct write_file_args, executable, BOOL, "", .more = "Make it a program."),
 	WORK_PARAM_SANDBOX(struct write_file_args, sandbox),
@@ -268,9 +267,9 @@ const struct mcp_tool tool_write_file = {
 	.title = "Write a file",
 	.help = "Create a file in the sandbox, replace all of it, or append to it. For small "
 	        "changes use edit_file.",
-	.more = "A file is replaced whole or not at all. utf-16 is written in little-endian byte "
-	        "order with a byte order mark, which appended text does not get. For files of the "
-	        "host use copy_in.",
+	.more = "A file is replaced whole or not at all. With base64, `content` is the Base64 of "
+	        "bytes. utf-16 is written in little-endian byte order with a byte order mark, "
+	        "which appended text does not get. For files of the host use copy_in.",
 	.hints = MCP_DESTRUCTIVE,
 	.scope = MCP_SCOPE_FILES,
 	.params = params,

@@ -310,9 +310,12 @@ struct wire_stats_are {
 	uint64_t memory_bytes, memory_limit; /* limit 0: none */
 	uint64_t cpu_us;
 	uint64_t processes, processes_limit;
-	/* of the workspace's file system */
+	/* Of the workspace's file system. The disk is used up in a sandbox that is full. */
 	uint64_t disk_used, disk_total, files_used, files_total;
 };
+/* Where no quota limits the disk, the agent of a full sandbox has at most this RLIMIT_FSIZE, which
+ * the programs that it starts inherit: code that deletes files must be able to run. */
+enum { WIRE_FULL_FILE_MAX = 64 * 1024 };
 
 /* ACCEPT, CONNECT. */
 struct wire_port {

@@ -201,6 +201,40 @@ for kind, what in (("unlinked", "open files without names"), ("tmpfile", "O_TMPF
         lambda box, kind=kind: fill(box, "/escape/rx_disk", kind, "400"))
 
 
+# Only where a program has the user id of the spawner can it stop more than its own processes.
+test("RX-05", "the disk limit holds for a program that stops all processes", modes="S")(
+    lambda box: fill(box, "/escape/rx_disk", "stopping", "400"))
+
+
+# Eight processes at a time; each writes one file and ends, so that many are forked while others are listed.
+FORKING = r"""
+import errno, os
+def write(name):
+    try:
+        with open(name, "wb", buffering=0) as file:
+            for i in range(16): file.write(bytes(1 << 16))
+    except OSError as error: return error.errno
+    return 0
+running, refused, n = set(), 0, 0
+while refused < 8:
+    while len(running) < 8:
+        n += 1
+        if (pid := os.fork()) == 0: os._exit(write(f"f{n}"))
+        running.add(pid)
+    pid, status = os.wait()
+    running.remove(pid)
+    refused += os.waitstatus_to_exitcode(status) in (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
+print("refused", n)
+"""
+
+
+@test("RX-05", "a sandbox whose processes fork and write goes on when it is full")
+def disk_forking(box):
+    for _ in range(4):
+        result = box.python(FORKING, options=LIMITS)
+        assert result.code == 0 and 8 < int(result.out.split()[1]) < 400, result
+
+
 @test("RX-05", "unlinked files within the limit are allowed")
 def disk_nameless(box):
     for kind in ("unlinked", "tmpfile", "mapped", "thread", "leaderless"):

@@ -25,6 +25,9 @@ def png(width, height):
             + chunk(b"IEND", b""))
 
 
+HAS_IPYTHON = has("IPython")
+
+
 class Notebook(unittest.TestCase):
     maxDiff = None
     is_session = True
@@ -67,6 +70,13 @@ class Syntax(Notebook):
         self.gives("def f(v):\n    !echo {v}\nf(9)", out="9\n")
         self.gives("print('a')\n!echo b\nprint('c')", out="a\nb\nc\n")
 
+    def test_prompts_of_ipython_are_removed(self):
+        self.gives("In [1]: x = 4\n\nIn [2]: for i in range(2):\n   ...:     x += i\n   ...:\n\nIn [3]: x", "5")
+        self.gives("In [1]: 5", "5")
+
+    def test_comments_may_stand_in_front_of_a_cell_magic(self):
+        self.gives("# why\n\n# how\n%%bash\necho yes", out="yes\n")
+
     def test_python_is_not_translated(self):
         self.gives("s = '''\n!no\n%no\nno?\n'''\n!echo yes\ns", "'\\n!no\\n%no\\nno?\\n'", out="yes\n")
         self.gives("x = (7\n%4\n)\n!echo yes\nx", "3", out="yes\n")
@@ -84,6 +94,9 @@ class Syntax(Notebook):
             self.assertIn("Adds.", got.out)
         self.assertIn("return a + b", self.kernel.cell("f??").out)
         self.gives("nothing?", out="Object `nothing` not found.\n")
+        self.gives("dict.fr*?", out="dict.fromkeys\n")
+        self.gives("nothing.x*?", out="No name matches nothing.x*.\n")
+        self.assertIn("Type: int", self.kernel.cell("\u03c0 = 3\n\u03c0?").out)
 
     def test_tracebacks_have_the_lines_of_the_cell(self):
         got = self.kernel.cell("!true\n\n1/0")
@@ -124,10 +137,133 @@ class Magics(Notebook):
         self.gives("c.stdout, c.outputs", "('hidden\\nsub\\n', [1, 2])")
         self.gives("c.show()", "1", "2", out="hidden\nsub\n")
 
+    def test_capture_output_is_a_context(self):
+        for module in "IPython.utils.io", "IPython.utils.capture":
+            self.gives("from %s import capture_output\nwith capture_output() as c:\n    print('hidden'); display(5)\n"
+                       "c.stdout, c.stderr, c.outputs" % module, "('hidden\\n', '', [5])")
+
     def test_who_and_reset_see_the_names_of_the_user(self):
         self.gives("a = 1; b = 'x'\n%who", out="a\tb\n")
         self.assertIn("str", self.run_code("%whos").out)
         self.gives("%reset -f\n%who", out="Interactive namespace is empty.\n")
+
+    def test_reset_of_a_part_keeps_the_variables(self):
+        self.gives("a = 1; a", "1")
+        self.gives("%reset -f out\na, len(Out), _", "(1, 0, '')")
+        self.gives("%reset -f in\na, set(In[:-1])", "(1, {''})")
+        self.fails("%reset -f nonesuch", "UsageError", "There are: in, out, dhist, array$")
+        self.gives("ab = 2; c = 3\n%reset_selective -f ^a\n%who", out="c\n")
+        self.gives("c", "3")
+        self.gives("%xdel c\n'c' in globals(), _", "(False, '')")
+
+    def test_directories_can_be_stacked(self):
+        home = str(self.kernel.home)
+        self.gives("%cd -q /\n%pwd", "'/'")
+        self.gives("%cd -q " + home)
+        self.gives("%pushd /\n%pwd", "'/'", out="/\n")
+        self.gives("%popd", out=home + "\n")
+        self.fails("%popd", "UsageError", "no directory is left")
+
+    def test_magics_in_a_function_see_its_variables(self):
+        got = self.run_code("def f(v):\n    %time print(2 * v)\nf('hi')")
+        self.assertRegex(got.out, "^hihi\nCPU times: ")
+        self.assertRegex(self.run_code("def g(v):\n    %timeit -n1 -r1 v + 1\ng(1)").out, "per loop")
+
+    def test_timeit_returns_its_result(self):
+        self.gives("r = %timeit -n1 -r2 -q -o 1\nr.repeat, r.loops, r.average >= 0", "(2, 1, True)")
+        self.gives("%timeit -n1 -r1 -q 1")
+        self.gives("%timeit -n1 -r1 -q !echo ran", out="ran\n")
+
+    def test_prun_profiles(self):
+        self.assertIn("function calls", self.run_code("%prun sum(range(10))").out)
+
+    def test_precision_of_floats(self):
+        self.gives("%precision 3", "'%.3f'")
+        self.gives("3.14159", "3.142")
+        self.gives("%precision", "'%r'")
+        self.gives("3.14159", "3.14159")
+
+    def test_set_env_needs_a_value(self):
+        self.fails("%set_env NAME", "UsageError", "needs a value")
+
+    def test_scripts_give_their_output_to_variables(self):
+        self.gives("%%bash --out o --err e\necho out; echo err >&2\n")
+        self.gives("o, e", "('out\\n', 'err\\n')")
+        self.gives("%%script --no-raise-error bash\nexit 3")
+        self.gives("%%script --bg --proc p sh\nexit 4")
+        self.gives("p.wait()", "4")
+        self.gives("%%sx\necho a\necho b", "['a', 'b']")
+        self.gives("%%!\necho a", "['a']")
+        self.gives("x = !printf 'a b\\nc d\\n'\nx.fields(1), x.fields(1, 0)", "(['b', 'd'], ['b a', 'd c'])")
+
+    def test_run_takes_modules_notebooks_and_the_variables_of_cells(self):
+        write = lambda name, text: (self.kernel.home / name).write_text(text)
+        write("shared.py", "z = y + 1\nprint(__name__)")
+        self.gives("y = 1\n%run -i shared.py\nz, __name__", "(2, '__main__')", out="__main__\n")
+        self.fails("%run shared.py", "NameError", "'y'")
+        write("other.py", "import sys\nprint(sys.argv[1:], __name__)")
+        self.gives("%run -m other 5", out="['5'] __main__\n")
+        self.gives("%run other", out="[] __main__\n")
+        write("a.ipynb", '{"cells": [{"cell_type": "code", "source": ["n = 1\\n", "!echo $n"]}, '
+                         '{"cell_type": "markdown", "source": ["# t"]}], "metadata": {}}')
+        self.gives("%run a.ipynb\nn", "1", out="1\n")
+        write("b.ipy", "!echo ipy")
+        self.gives("%run b.ipy", out="ipy\n")
+
+    def test_cells_are_listed_saved_and_run_again(self):
+        self.gives("a = 1")
+        self.gives("print(a)", out="1\n")
+        self.gives("%history -n 1-2", out="   1: a = 1\n   2: print(a)\n")
+        self.gives("%history -pof h.txt 1")
+        self.assertEqual((self.kernel.home / "h.txt").read_text(), ">>> a = 1\n")
+        self.gives("%save s 1-2", out="2 cells were written to s.py\n")
+        self.assertEqual((self.kernel.home / "s.py").read_text(), "a = 1\nprint(a)\n")
+        self.gives("%rerun 2", out="1\n")
+        self.fails("%history -z", "UsageError", "option -z")
+
+    def test_magics_of_the_user(self):
+        self.gives("from IPython.core.magic import *\n@register_line_magic\ndef twice(line): return line * 2\n%twice ab",
+                   "'abab'")
+        self.gives("@register_line_cell_magic('both')\ndef b(line, cell=None): return line, cell")
+        self.gives("%both x", "('x', None)")
+        self.gives("%%both x\ny", "('x', 'y')")
+        self.gives("@magics_class\nclass M(Magics):\n    @cell_magic\n    def m(self, line, cell):\n"
+                   "        return self.shell is get_ipython(), cell\nget_ipython().register_magics(M)")
+        self.gives("%%m\ny", "(True, 'y')")
+        self.gives("%alias_magic zwei twice\n%zwei a", "'aa'")
+
+    def test_extensions_of_the_user(self):
+        (self.kernel.home / "mine.py").write_text(
+            "from IPython.core.magic import register_line_magic\n"
+            "def load_ipython_extension(ip):\n    ip.user_ns['q'] = 5\n    register_line_magic('of_mine')(len)\n"
+            "def unload_ipython_extension(ip):\n    del ip.user_ns['q']\n")
+        self.gives("%load_ext mine\n%of_mine abc", "3")
+        self.gives("q", "5")
+        self.gives("%unload_ext mine\n'q' in globals()", "False")
+        self.fails("%load_ext nonesuch_extension", "ModuleNotFoundError", "nonesuch_extension")
+        self.fails("%load_ext json", "UsageError", "^the module json is not an extension of IPython")
+        (self.kernel.home / "more.py").write_text("def load_ipython_extension(ip): ip.input_transformers_post.append(1)\n")
+        self.fails("%load_ext more", "UsageError", "^the extension more needs more of IPython than there is here")
+
+    def test_callbacks_of_cells(self):
+        self.gives("seen = []\nget_ipython().events.register('pre_run_cell', lambda i: seen.append(i.raw_cell))\n"
+                   "def bad(result): 1/0\nget_ipython().events.register('post_run_cell', bad)",
+                   err="the callback 'bad' of post_run_cell failed: ZeroDivisionError: division by zero\n")
+        self.gives("get_ipython().events.unregister('post_run_cell', bad)")
+        self.gives("seen", '["get_ipython().events.unregister(\'post_run_cell\', bad)", \'seen\']')
+
+    def test_which_values_are_shown_can_be_chosen(self):
+        self.gives("get_ipython().ast_node_interactivity = 'all'")
+        self.gives("1\nx = 2\nx; x + 1", "1", "2", "3")
+        self.gives("1\n2;")
+        self.gives("get_ipython().ast_node_interactivity = 'last_expr_or_assign'")
+        self.gives("1\ny = 5", "5")
+        self.gives("y += 1", "6")
+        self.gives("get_ipython().ast_node_interactivity = 'none'")
+        self.gives("1")
+        self.gives("from IPython.core.interactiveshell import InteractiveShell\n"
+                   "InteractiveShell.ast_node_interactivity = 'all'")
+        self.gives("1\n2", "1", "2")
 
     def test_accepted_magics_do_nothing(self):
         self.gives("%matplotlib inline\n%config A.b = 'c'\n1", "1")
@@ -141,7 +277,6 @@ class Magics(Notebook):
         self.gives("%autoreload 0")
         module.write_text("def f(): return 'three three'\n")
         self.gives("f()", "'two'")
-        self.fails("%load_ext sql", "UsageError", "^the extension sql is not available here: import its module")
 
     def test_other_magics_say_what_to_use(self):
         self.fails("%nonesuch x", "UsageError", "^the magic %nonesuch is not available here: use Python code, or !COMMAND")
@@ -168,9 +303,13 @@ class History(Notebook):
         self.gives("4", "4")
         self.gives("_, __, ___, _1, _2, Out[4], In[3]", "(4, 'two', 1, 1, 'two', 4, '3;')")
         self.gives("_i, _ii, _i1, len(In)", "('_, __, ___, _1, _2, Out[4], In[3]', '4', '1', 7)")
+        self.gives("import builtins; builtins._ = len\n5", "5")
+        self.gives("_('abc')", "3")
+        self.gives("del builtins._\n6", "6")
+        self.gives("_", "6")
         self.gives("_ = 'mine'\nNone")
         self.gives("_", "'mine'")
-        self.gives("[n for n in dir() if not n.startswith('__')]", "['_']")
+        self.gives("[n for n in dir() if not n.startswith('__')]", "['_', 'builtins']")
 
 
 class EventLoop(Notebook):
@@ -228,9 +367,12 @@ class Display(Notebook):
                 ("Video('http://a/b.mp4')", ("text/html", '<video controls src="http://a/b.mp4"></video>', "")),
                 ("Audio([0.0, 0.5], rate=8000)", ("audio/wav", "", self.path("audio-1.wav"))),
                 ("Image(url='http://a/b.png')", ("text/html", '<img src="http://a/b.png">', "")),
-                ("SVG('<svg/>')", ("image/svg+xml", "<svg/>", ""), ("image/svg+xml", "", self.path("image-1.svg"))),
+                ("SVG('<svg/>')", ("image/svg+xml", "<svg/>", "")),
+                ("SVG('<svg>' + 'a' * 1024 + '</svg>')", ("image/svg+xml", "", self.path("image-1.svg"))),
                 ("Image(%r)" % png(3, 2), ("image/png", "", self.path("image-2.png"))),
                 ("display_html('<u>', raw=True)", ("text/html", "<u>", ""))):
+            if HAS_IPYTHON and code.startswith(("IFrame", "Video", "Image(url")):
+                continue  # its HTML differs from that of the stand-in
             with self.subTest(code=code):
                 self.gives(self.IMPORT + code, *want)
         (self.kernel.home / "a.png").write_bytes(png(4, 4))
@@ -341,6 +483,7 @@ class Updates(Notebook):
         self.assertEqual(shown("h = display(1, display_id='i'); h.update(2)"),
                          [("text/plain", "1", "", "i"), ("clear", "i"), ("text/plain", "2", "", "i")])
         self.assertEqual(shown("update_display(3, display_id='i')"), [("clear", "i"), ("text/plain", "3", "", "i")])
+        self.assertEqual(shown("display(4, display_id='i', update=True);"), [("clear", "i"), ("text/plain", "4", "", "i")])
         self.assertEqual(shown("display(1); clear_output(); display(2)"), [*plain("1"), ("clear", ""), *plain("2")])
         self.assertEqual(shown("display(1); clear_output(wait=True)"), [*plain("1"), ("clear", "", "wait")])
         self.assertEqual(len(shown("for i in range(200): clear_output(wait=True); display(i)")), 400)

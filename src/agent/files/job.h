@@ -29,6 +29,7 @@ struct job {
 	int root;              /* O_PATH: the directory that paths call "/" */
 	const char *workspace; /* absolute below root; relative paths start here */
 	bool on_host;          /* the files are the host's, and the rules of export.h hold */
+	bool is_disk_full;     /* RLIMIT_FSIZE shows it, see WIRE_FULL_FILE_MAX */
 	uint64_t allowed;      /* on the host: kinds of trusted files that may be written */
 	size_t pending;        /* bytes of records in `out` that are not sent */
 	enum wire_type pending_type;

@@ -129,7 +129,8 @@ static int read_disk(const struct job *job, struct wire_stats_are *stats, struct
 	if (fstatvfs(fd, &disk) < 0)
 		return error_sys(err, "%s", job->workspace);
 	stats->disk_total = disk.f_blocks * disk.f_frsize;
-	stats->disk_used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize;
+	stats->disk_used = job->is_disk_full ? stats->disk_total
+	                                     : (disk.f_blocks - disk.f_bfree) * disk.f_frsize;
 	stats->files_total = disk.f_files;
 	stats->files_used = disk.f_files - disk.f_ffree;
 	stats->known |= WIRE_STATS_DISK;

@@ -109,6 +109,14 @@ static void set_limits(void)
 #endif
 }
 
+/* The filter of confine_worker() refuses getrlimit(2). */
+static bool has_small_files(void)
+{
+	struct rlimit size;
+
+	return getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur <= WIRE_FULL_FILE_MAX;
+}
+
 /* A change of user id clears the parent-death signal, so it is set after user_become(). */
 static int set_death_signal(struct error *err)
 {
@@ -131,15 +139,13 @@ void worker_process_run(const struct agent *agent, const struct wire_message *re
 		_exit(1); /* the agent then reports the worker as lost */
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	/* At RLIMIT_FSIZE write() then fails with EFBIG, and the operation can undo a partial
-	 * file. */
-	(void)signal(SIGXFSZ, SIG_IGN);
 	set_limits();
 	(void)setpriority(PRIO_PROCESS, 0, agent->nice);
 	job = (struct job){ .fd = socket,
 		            .root = root,
 		            .workspace = agent->workspace,
 		            .on_host = agent->on_host,
+		            .is_disk_full = has_small_files(),
 		            .allowed = agent->allowed };
 	if (user_become(&agent->user, &err) < 0 || set_death_signal(&err) < 0 ||
 	    confinement_apply_worker(&agent->confine, &err) < 0 ||

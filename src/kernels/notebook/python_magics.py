@@ -1,7 +1,8 @@
 # python_magics.py - get_ipython(): commands and magics. Part of python.py, executed in a namespace
-# of its own. python_syntax.py translates IPython's syntax to calls of this object.
+# of its own. python_syntax.py translates IPython's syntax to calls of this object. Magics that are
+# not here are in python_names.py, python_scripts.py and python_extensions.py.
 #
-# `kernel` runs code and shows values for the shell: kernel.namespace, kernel.run_text(text),
+# `kernel` runs code and shows values for the shell: kernel.namespace, kernel.run_text(text, names),
 # kernel.display(value), kernel.captured.
 import io
 import os
@@ -11,10 +12,13 @@ import subprocess
 import sys
 
 ACCEPTED = ('matplotlib', 'config', 'autosave', 'xmode', 'colors', 'automagic', 'autocall', 'gui',
-            'autoawait')
-PROGRAMS = ('cat', 'cp', 'ls', 'mkdir', 'mv', 'rm', 'rmdir', 'conda', 'mamba', 'uv')
-SCRIPTS = {'bash': ['bash'], 'sh': ['sh'], 'perl': ['perl'], 'ruby': ['ruby'],
-           'python': [sys.executable], 'python3': [sys.executable]}
+            'autoawait', 'clear', 'doctest_mode', 'killbgscripts', 'pprint', 'rehashx')
+PROGRAMS = {name: name for name in ('cat', 'cp', 'ls', 'mkdir', 'mv', 'rm', 'rmdir', 'man', 'conda',
+                                    'mamba', 'uv')}
+PROGRAMS.update(ll='ls -l', less='cat', more='cat', pycat='cat')
+LATER = 'NAMES', 'SCRIPTS', 'EXTENSIONS'  # parts with further magics
+INTERPRETERS = {'bash': ['bash'], 'sh': ['sh'], 'perl': ['perl'], 'ruby': ['ruby'],
+                'python': [sys.executable], 'python3': [sys.executable]}
 MARKUP = {'html': 'text/html', 'markdown': 'text/markdown', 'latex': 'text/latex',
           'svg': 'image/svg+xml'}
 INSTEAD = {
@@ -22,7 +26,8 @@ INSTEAD = {
     'pdb': 'print(), or %tb for the traceback: nobody can type into a debugger',
     'edit': '%%writefile FILE, or a tool that writes files',
     'load': '%run FILE, or print(open(FILE).read())',
-    'prun': "import cProfile; cProfile.run('...', sort='cumulative')",
+    'macro': 'a function, or %rerun RANGE',
+    'recall': '%rerun RANGE, or %history RANGE',
     'lprun': "import cProfile; cProfile.run('...', sort='cumulative')",
     'memit': 'import tracemalloc; tracemalloc.start(); ...; tracemalloc.get_traced_memory()',
     'mprun': 'import tracemalloc; tracemalloc.start(); ...; tracemalloc.get_traced_memory()',
@@ -51,9 +56,14 @@ class Lines(list):
     def grep(self, pattern):
         return Lines(line for line in self if re.search(pattern, line))
 
+    def fields(self, *numbers):
+        rows = [line.split() for line in self]
+        return Lines(' '.join(row[n] for n in numbers if -len(row) <= n < len(row))
+                     for row in rows) if numbers else rows
+
 
 class Captured:
-    """What %%capture has kept."""
+    """What %%capture or capture_output() has kept."""
 
     def __init__(self, stdout, stderr, outputs, kernel):
         self.stdout, self.stderr, self.outputs, self.kernel = stdout, stderr, outputs, kernel
@@ -68,6 +78,28 @@ class Captured:
             self.kernel.display(value)
 
     __call__ = show
+
+
+class CaptureOutput:
+    """with capture_output() as captured: keeps what the code prints and displays."""
+
+    def __init__(self, stdout=True, stderr=True, display=True):
+        self.wanted, self.shown = (stdout, stderr), [] if display else None
+        self.streams = io.StringIO(), io.StringIO()
+
+    def __enter__(self):
+        self.before = sys.stdout, sys.stderr, screen.captured
+        sys.stdout, sys.stderr = (new if wanted else old for wanted, new, old in zip(
+            self.wanted, self.streams, self.before))
+        if self.shown is not None:
+            screen.captured = self.shown
+        self.result = Captured('', '', self.shown or [], screen)
+        return self.result
+
+    def __exit__(self, *error):
+        self.result.stdout, self.result.stderr = (each.getvalue() for each in self.streams)
+        self.result.outputs = self.shown or []
+        sys.stdout, sys.stderr, screen.captured = self.before
 
 
 def format_time(seconds):
@@ -111,14 +143,33 @@ def notice_packages():
     importlib.invalidate_caches()
 
 
+class Timing:
+    """The result of %timeit -o."""
+
+    def __init__(self, times, loops):
+        self.timings, self.all_runs, self.loops, self.repeat = times, times, loops, len(times)
+        self.best, self.worst, self.average = min(times), max(times), sum(times) / len(times)
+        self.stdev = (sum((time - self.average) ** 2 for time in times) / len(times)) ** 0.5
+
+    def __repr__(self):
+        return '%s \xb1 %s per loop (mean \xb1 std. dev. of %d runs, %s loop%s each)' % (
+            format_time(self.average), format_time(self.stdev), self.repeat,
+            format(self.loops, ','), 's' * (self.loops != 1))
+
+
 class Formatter(dict):
     """The functions that a user has registered for a media type, by class."""
 
     def for_type(self, kind, function=None):
+        """`kind` is a class, or its name with the module's; see find_printer() of python_rich.py."""
         before = self.get(kind)
         if function is not None:
             self[kind] = function
+            PLAIN.discard(kind)
         return before
+
+    def for_type_by_name(self, module, name, function=None):
+        return self.for_type('%s.%s' % (module, name), function)
 
     type_printers = property(lambda self: self)
 
@@ -131,8 +182,14 @@ class DisplayFormatter:
             self.formatters[mime] = Formatter()
 
 
+def find_locals(frame):
+    """The variables of a function that runs a magic; None: a cell does."""
+    return None if frame.f_code.co_name == '<module>' else dict(frame.f_locals)
+
+
 class Shell:
     config = {}
+    _locals = None
     kernel = None  # IPython's attribute: there is no ipykernel
 
     def __init__(self, kernel):
@@ -142,8 +199,16 @@ class Shell:
         self.user_ns = self.user_global_ns = kernel.namespace
 
         self.display_formatter = DisplayFormatter()
+        self._stack = []  # of %pushd
+        self._events = None
 
     execution_count = property(lambda self: self._kernel.number)
+
+    @property
+    def events(self):
+        if self._events is None:
+            self._events = part('EXTENSIONS')['Events'](self._kernel)
+        return self._events
 
     # --- commands ---
 
@@ -190,12 +255,14 @@ class Shell:
 
     def run_line_magic(self, name, line, _stack_depth=1):
         function = self._find(name, '%')
-        if name not in ('timeit', 'time', 'pinfo', 'pinfo2'):
+        self._locals = find_locals(sys._getframe(1))
+        if name not in ('timeit', 'time', 'prun', 'pinfo', 'pinfo2'):
             line = self.var_expand(line)
         return function(line)
 
     def run_cell_magic(self, name, line, cell):
         function = self._find(name, '%%')
+        self._locals = None
         return function(self.var_expand(line), cell)
 
     def magic(self, text):
@@ -203,10 +270,15 @@ class Shell:
         return self.run_line_magic(name, line.strip())
 
     def register_magic_function(self, function, magic_kind='line', magic_name=None):
-        self._magics[{'line': '%', 'cell': '%%'}[magic_kind], magic_name or function.__name__] = (
-            function)
+        kinds = {'line': ['%'], 'cell': ['%%'], 'line_cell': ['%', '%%']}[magic_kind]
+        for kind in kinds:
+            self._magics[kind, magic_name or function.__name__] = function
 
-    def _find(self, name, kind):
+    def register_magics(self, *many):
+        part('EXTENSIONS')['register_magics'](self, *many)
+
+    def find_magic(self, name, kind):
+        """The function of a magic; None: there is none."""
         prefix = 'line_' if kind == '%' else 'cell_'
         found = self._magics.get((kind, name)) or getattr(self, prefix + name, None)
         if found:
@@ -214,25 +286,31 @@ class Shell:
         if kind == '%' and name in ACCEPTED:
             return lambda line: None
         if kind == '%' and name in PROGRAMS:
-            return lambda line: self._run_command(name + ' ' + line)
-        if kind == '%%' and name in SCRIPTS:
-            return lambda line, cell: self._run_script(SCRIPTS[name] + shlex.split(line), cell)
+            return lambda line: self._run_command(PROGRAMS[name] + ' ' + line)
+        if kind == '%%' and name in INTERPRETERS:
+            return lambda line, cell: part('SCRIPTS')['run_script'](
+                self, INTERPRETERS[name], line, cell)
         if kind == '%%' and name in MARKUP:
             return lambda line, cell: self._kernel.display({MARKUP[name]: cell}, raw=True)
+        for each in LATER:
+            function = part(each).get(prefix + name)
+            if function is not None:
+                return lambda *args: function(self, *args)
+        return None
+
+    find_line_magic = lambda self, name: self.find_magic(name, '%')
+    find_cell_magic = lambda self, name: self.find_magic(name, '%%')
+
+    def _find(self, name, kind):
+        found = self.find_magic(name, kind)
+        if found is not None:
+            return found
         other = {'%': '%%', '%%': '%'}[kind]
-        if getattr(self, ('cell_' if kind == '%' else 'line_') + name, None):
+        if name not in INTERPRETERS and name not in MARKUP and self.find_magic(name, other):
             raise UsageError('%s%s does not exist: use %s%s' % (kind, name, other, name))
         raise UsageError('the magic %s%s is not available here: use %s' % (
             kind, name, INSTEAD.get(name, 'Python code, or !COMMAND for a program; %lsmagic lists '
                                     'the magics that there are')))
-
-    def _run_script(self, arguments, cell):
-        code = run_program(arguments, cell)
-        if code:
-            raise subprocess.CalledProcessError(code, arguments)
-
-    def cell_script(self, line, cell):
-        self._run_script(shlex.split(line), cell)
 
     def run_cell(self, text, *args, **options):
         value = self._kernel.run_text(text)
@@ -249,19 +327,42 @@ class Shell:
 
     set_next_input = enable_gui = enable_matplotlib = _ignore
 
+    def _set_interactivity(self, mode):
+        self._kernel.interactivity = mode
+
+    ast_node_interactivity = property(lambda self: self._kernel.interactivity, _set_interactivity)
+
     # --- directories, files, environment ---
 
     def line_pwd(self, line):
         return os.getcwd()
 
     def line_cd(self, line):
-        to = line.strip().strip('"\'') or '~'
+        is_quiet = line.split()[:1] == ['-q']
+        to = line.strip()[2 * is_quiet:].strip(' "\'') or '~'
         if to == '-':
             to = self._directory or os.getcwd()
         before = os.getcwd()
         os.chdir(os.path.expanduser(to))
         self._directory = before
-        print(os.getcwd())
+        if not is_quiet:
+            print(os.getcwd())
+
+    def line_pushd(self, line):
+        self._stack.insert(0, os.getcwd())
+        try:
+            self.line_cd(line)
+        except OSError:
+            del self._stack[0]
+            raise
+
+    def line_popd(self, line):
+        if not self._stack:
+            raise UsageError('%popd: no directory is left of %pushd')
+        self.line_cd(self._stack.pop(0))
+
+    def line_dirs(self, line):
+        return [os.getcwd()] + self._stack
 
     def line_env(self, line):
         if not line:
@@ -274,7 +375,10 @@ class Shell:
         os.environ[name.strip()] = value.strip()
         print('env: %s=%s' % (name.strip(), value.strip()))
 
-    line_set_env = line_env
+    def line_set_env(self, line):
+        if not re.search(r'[= ]', line):
+            raise UsageError('%set_env needs a value: %set_env NAME=VALUE')
+        self.line_env(line)
 
     def cell_writefile(self, line, cell):
         is_added = line.startswith(('-a ', '--append '))
@@ -294,66 +398,6 @@ class Shell:
         if code:
             raise subprocess.CalledProcessError(code, 'pip ' + line)
 
-    def line_run(self, line):
-        words = shlex.split(line)
-        while words and words[0].startswith('-'):
-            words.pop(0)
-        if not words:
-            raise UsageError('%run needs the path of a file: %run FILE [ARGUMENTS]')
-        path = os.path.expanduser(words[0])
-        with open(path, 'rb') as file:
-            code = compile(file.read(), path, 'exec', 0, True)
-        names = {'__name__': '__main__', '__file__': path, '__builtins__': __builtins__}
-        before, sys.argv = sys.argv, words
-        sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-        try:
-            exec(code, names)
-        except SystemExit as end:
-            if end.code not in (None, 0):
-                print('%s exited with %s' % (path, end.code), file=sys.stderr)
-        finally:
-            sys.argv = before
-            del sys.path[0]
-        self.user_ns.update((name, value) for name, value in names.items()
-                            if not name.startswith('__'))
-
-    # --- extensions ---
-
-    def line_load_ext(self, line):
-        if line.strip() != 'autoreload':
-            raise UsageError('the extension %s is not available here: import its module and call '
-                             'its functions' % line.strip())
-
-    line_reload_ext = line_load_ext
-
-    def line_autoreload(self, line):
-        """Lets each cell see changes in the modules of the user, unless the mode is 0."""
-        self._times = {}
-        self._kernel.around_cell = None if line.strip() == '0' else self._reload_modules
-
-    def _modules(self):
-        """Name and time of change of each module below the home directory of the kernel."""
-        for name, module in list(sys.modules.items()):
-            path = getattr(module, '__file__', None) or ''
-            if path.startswith(self._kernel.out.home + '/') and name != '__main__':
-                try:
-                    yield name, os.stat(path).st_mtime_ns
-                except OSError:
-                    pass
-
-    def _reload_modules(self):
-        """Is called before each cell, and after it for the modules that the cell has imported."""
-        import importlib
-        for name, time in self._modules():
-            if self._times.setdefault(name, time) == time:
-                continue
-            self._times[name] = time
-            module = importlib.reload(sys.modules[name])
-            for key, value in list(self.user_ns.items()):  # from module import function
-                if getattr(value, '__module__', None) == name and not isinstance(value, Shell):
-                    own = getattr(value, '__name__', None)
-                    self.user_ns[key] = getattr(module, own, value) if own else value
-
     # --- time ---
 
     def line_time(self, text):
@@ -361,7 +405,7 @@ class Shell:
         import time
         usage = lambda: resource.getrusage(resource.RUSAGE_SELF)[:2]
         (user, system), begin = usage(), time.perf_counter()
-        value = self._kernel.run_text(text)
+        value = self._kernel.run_text(text, self._locals)
         wall, now = time.perf_counter() - begin, usage()
         user, system = now[0] - user, now[1] - system
         print('CPU times: user %s, sys: %s, total: %s\nWall time: %s' % tuple(
@@ -373,43 +417,62 @@ class Shell:
 
     def line_timeit(self, line, cell=None):
         import timeit
-        found = re.match(r'((?:-[nr]\s*\d+\s+|-[tcqo]\s+|-p\s*\d+\s+)*)(.*)', line + ' ', re.S)
+        found = re.match(r'((?:-[nr]\s*\d+\s+|-[tcqo]+\s+|-p\s*\d+\s+)*)(.*)', line + ' ', re.S)
         flags, text = found.group(1), found.group(2).strip()
         take = lambda flag: int((re.findall(r'-%s\s*(\d+)' % flag, flags) or [0])[0])
-        timer = timeit.Timer(text if cell is None else cell, text if cell else 'pass',
-                             globals=self.user_ns)
+        translate = part('SYNTAX')['translate_refused']
+        timer = timeit.Timer(*map(translate, (cell, text) if cell else (text, 'pass')),
+                             globals={**self.user_ns, **(self._locals or {}),
+                                      'get_ipython': lambda: self})
         number, repeat = take('n') or timer.autorange()[0], take('r') or 7
-        times = [time / number for time in timer.repeat(repeat, number)]
-        mean = sum(times) / len(times)
-        spread = (sum((time - mean) ** 2 for time in times) / len(times)) ** 0.5
-        print('%s \xb1 %s per loop (mean \xb1 std. dev. of %d runs, %s loop%s each)' % (
-            format_time(mean), format_time(spread), repeat, format(number, ','),
-            's' * (number != 1)))
+        result = Timing([time / number for time in timer.repeat(repeat, number)], number)
+        if not re.search('-[tco]*q', flags):
+            print(result)
+        return result if re.search('-[tcq]*o', flags) else None
 
     cell_timeit = line_timeit
+
+    def line_prun(self, text):
+        import cProfile
+        import pstats
+        profile = cProfile.Profile()
+        try:
+            return profile.runcall(self._kernel.run_text, text, self._locals)
+        finally:
+            pstats.Stats(profile).sort_stats('tottime').print_stats(30)
+
+    def cell_prun(self, line, cell):
+        return self.line_prun('\n' + cell)
 
     # --- output ---
 
     def cell_capture(self, line, cell):
-        import contextlib
         words = line.split()
-        out, err, shown = io.StringIO(), io.StringIO(), []
-        kernel = self._kernel
-        before, kernel.captured = kernel.captured, None if '--no-display' in words else shown
+        name = next((word for word in words if not word.startswith('-')), None)
+        capture = CaptureOutput(*('--no-' + each not in words for each in (
+            'stdout', 'stderr', 'display')))
         try:
-            with contextlib.ExitStack() as stack:
-                if '--no-stdout' not in words:
-                    stack.enter_context(contextlib.redirect_stdout(out))
-                if '--no-stderr' not in words:
-                    stack.enter_context(contextlib.redirect_stderr(err))
-                value = kernel.run_text('\n' + cell)
+            with capture as captured:
+                value = self._kernel.run_text('\n' + cell)
                 if value is not None:
-                    kernel.display(value)
+                    self._kernel.display(value)
         finally:
-            kernel.captured = before
-            name = next((word for word in words if not word.startswith('-')), None)
             if name:
-                self.user_ns[name] = Captured(out.getvalue(), err.getvalue(), shown, kernel)
+                self.user_ns[name] = captured
+
+    def line_precision(self, line):
+        """%precision 3, or a format such as %precision %.4g, or nothing: how floats are shown."""
+        line = line.strip()
+        if not line:
+            self.display_formatter.formatters['text/plain'].pop(float, None)
+            return '%r'
+        form = '%%.%df' % int(line) if line.isdigit() else line
+        form % 1.5  # a wrong format raises here
+        self.display_formatter.formatters['text/plain'].for_type(
+            float, lambda value, printer, cycle: printer.text(form % value))
+        if line.isdigit() and 'numpy' in sys.modules:
+            sys.modules['numpy'].set_printoptions(precision=int(line))
+        return form
 
     def line_tb(self, line):
         import traceback
@@ -417,92 +480,19 @@ class Shell:
             traceback.print_exception(sys.last_type, sys.last_value, sys.last_traceback,
                                       file=sys.stdout)
 
-    def line_history(self, line):
-        """%history [-n] [-l COUNT] [-g TEXT] [-f FILE]: the cells so far."""
-        words = shlex.split(line)
-        take = lambda flag: words[words.index(flag) + 1] if flag in words[:-1] else None
-        cells = list(enumerate(self._kernel.inputs))[1:]
-        if take('-g'):
-            cells = [each for each in cells if take('-g').strip('*') in each[1]]
-        if take('-l'):
-            cells = cells[-int(take('-l')):]
-        text = '\n'.join('%4d: %s' % each if '-n' in words else each[1] for each in cells)
-        path = take('-f')
-        if not path:
-            return print(text)
-        with open(os.path.expanduser(path), 'w', encoding='utf-8') as file:
-            file.write(text + '\n')
-
-    line_hist = line_history
-
-    # --- names ---
-
-    def line_who_ls(self, line):
-        kinds = line.split()
-        return sorted(name for name, value in self.user_ns.items() if not name.startswith('_') and (
-            not kinds or type(value).__name__ in kinds))
-
-    def line_who(self, line):
-        print('\t'.join(self.line_who_ls(line)) or 'Interactive namespace is empty.')
-
-    def line_whos(self, line):
-        print('%-20s %-15s %s' % ('Variable', 'Type', 'Data/Info'))
-        for name in self.line_who_ls(line):
-            value = self.user_ns[name]
-            try:
-                text = ' '.join(repr(value).split())
-            except Exception as why:
-                text = '<%s>' % type(why).__name__
-            shape = getattr(value, 'shape', None)
-            text = 'shape %s' % (shape,) if isinstance(shape, tuple) else text[:60]
-            print('%-20s %-15s %s' % (name, type(value).__name__, text))
-
-    def line_reset(self, line):
-        for name in self.line_who_ls(''):
-            del self.user_ns[name]
+    # --- magics about magics and commands ---
 
     def line_lsmagic(self, line):
-        names = lambda prefix: {name[5:] for name in dir(self) if name.startswith(prefix)}
-        line = names('line_') | set(PROGRAMS) | set(ACCEPTED)
+        places = [dir(self)] + [part(each) for each in LATER]
+        names = lambda prefix: {name[5:] for place in places for name in place
+                                if name.startswith(prefix)}
+        own = lambda sign: {name for kind, name in self._magics if kind == sign}
+        line = names('line_') | set(PROGRAMS) | set(ACCEPTED) | own('%')
         print('%' + ' %'.join(sorted(line)))
-        print('%%' + ' %%'.join(sorted(names('cell_') | set(SCRIPTS) | set(MARKUP))))
+        cell = names('cell_') | set(INTERPRETERS) | set(MARKUP) | own('%%')
+        print('%%' + ' %%'.join(sorted(cell)))
 
-    def line_pinfo(self, name, with_source=False):
-        import inspect
-        if name.startswith('%'):
-            return print('%s is a magic; %%lsmagic lists all' % name)
-        try:
-            value = eval(name, self.user_ns)
-        except Exception:
-            return print('Object `%s` not found.' % name)
-        about = []
-        if callable(value):
-            try:
-                about.append('Signature: %s%s' % (name, inspect.signature(value)))
-            except (TypeError, ValueError):
-                pass
-        about.append('Type: %s' % type(value).__name__)
-        if not callable(value) and not inspect.ismodule(value):
-            about.append('Value: %s' % repr(value)[:2000])
-        try:
-            about.append('File: %s' % inspect.getfile(value))
-        except (TypeError, OSError):
-            pass
-        source = ''
-        try:
-            source = inspect.getsource(value) if with_source else ''
-        except (TypeError, OSError):
-            pass
-        about.append('Source:\n' + source if source else
-                     'Docstring:\n%s' % (inspect.getdoc(value) or '<no docstring>'))
-        print('\n'.join(about))
+    def line_sx(self, line, cell=''):
+        return self.getoutput(line + '\n' + cell if cell else line)
 
-    def line_pinfo2(self, name):
-        self.line_pinfo(name, True)
-
-    line_pdoc, line_psource = line_pinfo, line_pinfo2
-
-    def line_sx(self, line):
-        return self.getoutput(line)
-
-    line_system = line_sx
+    line_system = cell_sx = cell_system = line_sx

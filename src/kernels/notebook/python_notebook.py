@@ -31,8 +31,7 @@ class DisplayHandle:
 
 
 def update_display(value, *, display_id, **options):
-    screen.out.clear(str(display_id)[:ID_MAX])
-    options.pop('update', None)
+    options['update'] = True
     display(value, display_id=display_id, **options)
 
 
@@ -41,12 +40,15 @@ def clear_output(wait=False):
     screen.out.clear(wait=wait)
 
 
+def capture_output(stdout=True, stderr=True, display=True):
+    """A context that keeps what the code in it prints and displays."""
+    return part('MAGICS')['CaptureOutput'](stdout, stderr, display)
+
+
 def publish_display_data(data, metadata=None, source=None, *, transient=None, **options):
     screen.out.clear_waiting()
-    display_id = (transient or {}).get('display_id')
-    if options.get('update') and display_id:
-        screen.out.clear(str(display_id)[:ID_MAX])
-    display(data, raw=True, display_id=display_id)
+    display(data, raw=True, display_id=(transient or {}).get('display_id'),
+            update=options.get('update'))
 
 
 def display_as(mime):
@@ -341,6 +343,12 @@ def fill_module(module):
         module.__all__ = [each for each in module.__dict__ if not each.startswith('_')]
     if name in ('IPython', 'IPython.core.getipython'):
         module.get_ipython = get_ipython
+    if name == 'IPython.core.magic':
+        part('EXTENSIONS')['change_module'](module)
+    if name == 'IPython.core.interactiveshell':
+        module.InteractiveShell = type('InteractiveShell', (), {})
+    if name in ('IPython.utils.capture', 'IPython.utils.io'):
+        module.capture_output = capture_output
     if name == 'IPython':
         module.display = __import__('importlib').import_module('IPython.display')
         module.__version__, module.version_info = '8.0.0', (8, 0, 0, '')
@@ -349,6 +357,7 @@ def fill_module(module):
 def bridge_module(module):
     """Makes functions of an IPython that is installed show values here: without a kernel of its
     own IPython only prints them."""
-    for name, function in [*FUNCTIONS.items(), ('get_ipython', get_ipython)]:
+    for name, function in [*FUNCTIONS.items(), ('get_ipython', get_ipython),
+                           ('capture_output', capture_output)]:
         if callable(getattr(module, name, None)):  # IPython.display is also a module
             setattr(module, name, function)

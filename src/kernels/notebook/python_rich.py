@@ -29,14 +29,17 @@ def show(value, out, pyplot):
         type(value).__name__, type(failure).__name__, shorten(safe_text(failure), 500)))
 
 
-def display(screen, values, raw=False, display_id=None, clear=False, **options):
+def display(screen, values, raw=False, display_id=None, clear=False, update=False, **options):
     """Shows values; with raw=True each is a dictionary of media types. `screen` is the session or
-    the fresh run. Returns a DisplayHandle if there is a display_id."""
+    the fresh run. Returns a DisplayHandle if there is a display_id; with update the values replace
+    those of that id."""
     handle = None
     if display_id is not None:
         handle = part('NOTEBOOK')['DisplayHandle'](None if display_id is True else display_id)
     if clear:
         screen.out.clear()
+    elif update and handle and screen.captured is None:
+        screen.out.clear(handle.display_id)
     if screen.captured is not None:
         screen.captured.extend(values)
         return handle
@@ -265,14 +268,14 @@ def emit_page(html, stem, out):
 
 
 def emit_svg(text, out):
-    """Shows SVG as text if it is short, and as a file."""
+    """Shows SVG once: as text if it is short, else as a file."""
     if not isinstance(text, str):
         return False
     data = text.encode('utf-8', 'replace')
-    is_short = len(data) <= SMALL_MAX
-    if is_short:
-        out.emit('image/svg+xml', text)
-    return emit_picture(out, 'image/svg+xml', 'image', 'svg', data) or is_short
+    if len(data) > SMALL_MAX:
+        return emit_picture(out, 'image/svg+xml', 'image', 'svg', data)
+    out.emit('image/svg+xml', text)
+    return True
 
 
 def emit_html(text, out):
@@ -357,12 +360,19 @@ def show_itself(value, out, pyplot):
 def show_registered(value, out, pyplot):
     """Shows a value whose class has a function in get_ipython().display_formatter."""
     for mime in TYPES + ['text/plain']:
-        functions = registered.get(mime)
-        for kind in type(value).__mro__ if functions else ():
-            if kind in functions and emit_form(mime, call_printer(
-                    functions[kind], mime, value), out):
-                return True
+        function = find_printer(registered.get(mime), type(value))
+        if function and emit_form(mime, call_printer(function, mime, value), out):
+            return True
     return False
+
+
+def find_printer(functions, kind):
+    """The function for a class or one above it, which is registered as such or by its name."""
+    for each in kind.__mro__ if functions else ():
+        name = '%s.%s' % (each.__module__, each.__qualname__)
+        if each in functions or name in functions:
+            return functions.get(each) or functions[name]
+    return None
 
 
 def call_printer(function, mime, value):
@@ -425,7 +435,7 @@ def show_bundle(value, out, pyplot):
 
 
 def emit_repr(value, out):
-    """Shows the text of a value whose HTML goes to a file."""
+    """Shows the text of a value whose HTML goes to a file, or whose LaTeX is harder to read."""
     text = repr(value)
     if not is_default_repr(text):
         out.emit('text/plain', shorten(text, TEXT_MAX))
@@ -436,7 +446,8 @@ def show_methods(value, out, pyplot):
         method = find_method(value, name)
         try:
             data = without_metadata(method()) if method else None
-            if mime == 'text/html' and isinstance(data, str) and len(data) > SMALL_MAX:
+            if mime == 'text/latex' and isinstance(data, str) or (
+                    mime == 'text/html' and isinstance(data, str) and len(data) > SMALL_MAX):
                 emit_repr(value, out)
             if emit_form(mime, data, out):
                 return True

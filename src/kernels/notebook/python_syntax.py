@@ -10,10 +10,10 @@
 # lines stays the same, so that tracebacks name the lines of the cell.
 import re
 
-PROMPT = re.compile(r'>>>( |$)')
-MORE_PROMPT = re.compile(r'(>>>|\.\.\.)( |$)')
-ASSIGNMENT = re.compile(r'(\s*)([A-Za-z_][\w.,\s\[\]\'"*()]*?)\s*=\s*([!%])(?![=%])(.*)', re.S)
-HELP = re.compile(r'(\s*)(\?{0,2})\s*(%{0,2}[A-Za-z_][\w.*]*(?:\[[^\]]*\])?)\s*(\?{0,2})\s*')
+PROMPT = re.compile(r'>>>( |$)|(\[(ins|nav)\] )?In ?\[\d+\]: ?')
+MORE_PROMPT = re.compile(r'(>>>|\.\.\.)( |$)|(\[(ins|nav)\] )?In ?\[\d+\]: ?|\s*\.{3,}: ?')
+ASSIGNMENT = re.compile(r'(\s*)([^\W\d][\w.,\s\[\]\'"*()]*?)\s*=\s*([!%])(?![=%])(.*)', re.S)
+HELP = re.compile(r'(\s*)(\?{0,2})\s*(%{0,2}[^\W\d][\w.*]*(?:\[[^\]]*\])?)\s*(\?{0,2})\s*')
 MAGIC = re.compile(r'(\s*)%([A-Za-z_]\w*)\s*(.*)', re.S)
 COMMAND = re.compile(r'(\s*)(!!?)(.*)', re.S)
 INSTALLER = re.compile(r'\s*(pip|conda|uv)[ \t]+([a-z][^\n]*)\s*')
@@ -24,13 +24,23 @@ def translate(text):
     """The cell as Python. Returns the same text if there is nothing to translate."""
     text = remove_prompts(remove_indentation(text))
     lines = text.splitlines(True)
-    first = next((i for i, line in enumerate(lines) if line.strip()), None)
+    first = next((i for i, line in enumerate(lines)
+                  if line.strip() and not line.startswith('#')), None)
     if first is not None and lines[first].startswith('%%'):
         return translate_cell_magic(lines, first) or text
     match = INSTALLER.fullmatch(text)
     if match:
         return magic_call('', *match.groups())
     return ''.join(translate_lines(lines))
+
+
+def translate_refused(text):
+    """The text as Python, if Python refuses it as it is."""
+    try:
+        compile(text, '<magic>', 'exec', 0, True)
+        return text
+    except (SyntaxError, ValueError):
+        return translate(text)
 
 
 def remove_indentation(text):
@@ -52,12 +62,12 @@ def remove_prompts(text):
 
 
 def translate_cell_magic(lines, first):
-    match = re.match(r'%%(\w+)\s*(.*)', lines[first].strip(), re.S)
+    match = re.match(r'%%(\w+|!)\s*(.*)', lines[first].strip(), re.S)
     if not match or match.group(2).startswith('?'):
         return None
     body = ''.join(lines[first + 1:])
     return '\n' * first + 'get_ipython().run_cell_magic(%r, %r, %r)\n' % (
-        match.group(1), match.group(2), body)
+        match.group(1).replace('!', 'sx'), match.group(2), body)
 
 
 def translate_lines(lines):

@@ -78,6 +78,14 @@ test('HTML of a value is a file, its text is answered once', async () => {
   assert.ok(bytes(result) < 600, `${bytes(result)} bytes`);
 });
 
+test('SVG is answered once: as text if it is short, else as a file', async () => {
+  const shown = async (code) => structuredOf(await run_code({ code: `class S:\n def _repr_svg_(self): return ${code}\nS()` })).values;
+  assert.deepEqual(await shown("'<svg/>'"), [{ mime: 'image/svg+xml', text: '<svg/>' }]);
+  const [{ mime, path, text }, ...more] = await shown("'<svg>' + 'x' * 5000 + '</svg>'");
+  assert.deepEqual([mime, text, more], ['image/svg+xml', undefined, []]);
+  assert.match(path, /^\/workspace\/\.belljar\/image-\d+\.svg$/);
+});
+
 test('a long value is cut as output is', async () => {
   const { truncated, values } = structuredOf(await run_code({ code: '"x" * 100000', session: 'long' }));
   assert.equal(truncated, true);

@@ -105,6 +105,43 @@ test('a sandbox at its disk limit refuses writes and goes on, and takes files ag
   await session.close();
 });
 
+test('programs of a full sandbox get an error for a write, and are not killed', notOn('docker', 'volumes without quotas have no limit'), async (t) => {
+  const session = await open(t, { DISK: '16M' });
+  const { run_code, run_command } = toolsOf(async () => session);
+  const shell = async (code) => structuredOf(await run_code({ language: 'bash', session: 'b', code }));
+  const ADVICE = /disk: (one file may have at most 15\.5 MiB, and all files together 16 MiB|no room is left, the limit is 16 MiB): delete files \(noticed within a second\)/;
+  await shell('kept=42; git init -q . && head -c 15M /dev/urandom > big');
+  const added = structuredOf(await run_command({ command: 'git add big; echo $?; ls .git/index.lock; echo end' }));
+  assert.equal(added.stdout, '128\nend\n', added.stderr);
+  assert.match(added.note, ADVICE);
+  await shell('for i in $(seq 60); do head -c 1M /dev/zero > file$i || break; sleep 0.1; done');
+  const written = await shell('echo text > small; echo "$? $kept"'); // by the shell itself
+  assert.equal(written.stdout, '1 42\n', written.stderr);
+  assert.match(written.note, ADVICE);
+  // Nothing but its failure tells that this program could not write.
+  const silent = structuredOf(await run_command({ command: 'head -c 1M /dev/zero 2>/dev/null > more || exit 3' }));
+  assert.match(silent.note, ADVICE);
+  await session.close();
+});
+
+test('a program that starts in a full sandbox may write small files, but not many, and the sandbox goes on', notOn('docker', 'volumes without quotas have no limit'), async (t) => {
+  const session = await open(t, { DISK: '16M' });
+  const { run_code, run_command } = toolsOf(async () => session);
+  const cell = async (code) => structuredOf(await run_code({ language: 'python', session: 's', code }));
+  await cell('kept = 42');
+  await run_command({ command: 'for i in $(seq 60); do head -c 1M /dev/zero > file$i || exit; sleep 0.1; done' });
+  const code = `
+import errno
+try:
+  for i in range(4000):
+    with open(f"small{i}", "wb") as f: f.write(bytes(50000))
+except OSError as error: print(errno.errorcode[error.errno])`;
+  assert.match(structuredOf(await run_command({ command: `python3 -c '${code}'` })).stdout, /^(EFBIG|ENOSPC|EDQUOT)\n$/);
+  assert.equal(structuredOf(await run_command({ command: 'sleep 2; rm file* small*; echo removed' })).stdout, 'removed\n');
+  assert.equal((await cell('kept')).values[0].text, '42');
+  await session.close();
+});
+
 test('an allocation that can never fit raises MemoryError', async () => {
   const { stderr, exit_code, note } = structuredOf(await run_code({ language: 'python', code: 'x = bytearray(8 << 30)' }));
   assert.match(stderr, /MemoryError/);

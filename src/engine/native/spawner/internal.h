@@ -75,10 +75,11 @@ struct disk_watch {
 	/* The sandbox's limit; or more: what was in use when the sandbox woke, when it was found to
 	 * be full, or when its limit was lowered. Above it the sandbox is killed. */
 	struct disk_usage limit;
-	bool is_full;         /* its programs may not write (spec_disk_full) */
+	enum disk_level level;
 	uint64_t full_due_ms; /* when a full sandbox that runs is measured again at the latest */
 	bool is_lowered;      /* the sandbox's limit is lower, and the next measuring applies it */
 	bool is_changed;      /* the next measuring sets RLIMIT_FSIZE for the sandbox's limit */
+	bool owes_reply;      /* that measuring is followed by REPLY_LIMITED */
 	bool is_watched;      /* no quota limits this sandbox */
 	bool is_measured;     /* since it started */
 	unsigned failures;    /* of measurings, one after the other */
@@ -297,10 +298,13 @@ void lock_watch_result(struct spawner_sandbox *sandbox, uint64_t used);
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox);
 /* Changes the disk limit. Without quotas a sandbox would be killed at a limit below what is in use,
  * so what is in use is measured first, and stays allowed. The size of a single file follows the
- * limit, also for programs that are running: from the next limit_watch_check() on. */
+ * limit, also for programs that are running. */
 MUST_CHECK int limit_watch_set_disk(const struct host_resources *host,
                                     struct spawner_sandbox *sandbox, uint64_t bytes,
                                     struct error *err);
+/* True if a changed disk limit is not in force yet: limit_watch_result() sends REPLY_LIMITED when
+ * it is, so that the next program runs under the new limit. */
+bool limit_watch_owes_reply(struct spawner *spawner, uint64_t number);
 /* Milliseconds until the next check; -1: nothing to watch. */
 int limit_watch_timeout_ms(const struct spawner *spawner);
 void limit_watch_check(struct spawner *spawner);

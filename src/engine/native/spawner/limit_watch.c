@@ -8,7 +8,10 @@
 
 enum {
 	DISK_MS = 20,
+	/* A full sandbox that runs is measured so often at least, in case it has deleted files; if
+	 * it has many files, less often: not more than a quarter of a processor. */
 	FULL_MS = 500,
+	FULL_SHARE = 3,
 	MEMORY_MS = 250,
 	FAILURES_MAX = 5,
 	/* Measuring the sockets of one sandbox takes at most one part in this many of a
@@ -76,6 +79,18 @@ int limit_watch_set_disk(const struct host_resources *host, struct spawner_sandb
 	return 0;
 }
 
+bool limit_watch_owes_reply(struct spawner *spawner, uint64_t number)
+{
+	struct spawner_sandbox *sandbox = spawner_find_sandbox(spawner, number);
+
+	if (sandbox == NULL || !sandbox->disk.is_changed)
+		return false;
+	sandbox->disk.owes_reply = true;
+	spawner->disk_due_ms = 0;
+	limit_watch_check(spawner);
+	return true;
+}
+
 int limit_watch_timeout_ms(const struct spawner *spawner)
 {
 	bool is_any_running = false;
@@ -92,6 +107,12 @@ int limit_watch_timeout_ms(const struct spawner *spawner)
 	return is_any_running ? MEMORY_MS : -1;
 }
 
+/* What a full sandbox may grow by before it is killed. */
+static uint64_t room_when_full(const struct spawner_sandbox *sandbox)
+{
+	return sandbox->limits.disk - spec_disk_full(&sandbox->limits);
+}
+
 /* --- janitors that measure a frozen sandbox ------------------------------------------- */
 
 /* The cgroup is frozen meanwhile: files written and locks taken behind the janitor's position would
@@ -106,8 +127,10 @@ static bool start_measuring(struct spawner *spawner, struct spawner_sandbox *san
 		                         .number = sandbox->number,
 		                         .limit = *limit,
 		                         .full_at = spec_disk_full(&sandbox->limits),
+		                         .closed_at = sandbox->disk.limit.bytes -
+		                                      room_when_full(sandbox) / 2,
 		                         .file_max = spec_file_max(&sandbox->limits),
-		                         .was_full = sandbox->disk.is_full,
+		                         .level = sandbox->disk.level,
 		                         .sets_files = sandbox->disk.is_changed,
 		                         .proc = spawner->host.userns.proc,
 		                         .pid = sandbox->pid };
@@ -202,9 +225,9 @@ static void start_disk_measuring(struct spawner *spawner, struct spawner_sandbox
 {
 	struct disk_usage limit = sandbox->disk.limit;
 
-	/* The limit of a full sandbox follows from all of its bytes. The limit on files stops the
-	 * measuring of a sandbox that has made millions of them. */
-	if (!sandbox->disk.is_full)
+	/* The limit of a sandbox that becomes full or closed follows from all of its bytes. The
+	 * limit on files stops the measuring of a sandbox that has made millions of them. */
+	if (sandbox->disk.level != DISK_CLOSED)
 		limit.bytes = UINT64_MAX;
 	if (is_first_after_wake(sandbox))
 		limit.inodes = UINT64_MAX;
@@ -214,21 +237,22 @@ static void start_disk_measuring(struct spawner *spawner, struct spawner_sandbox
 	sandbox->disk.idle_cpu_us = sandbox->disk.read_cpu_us = 0;
 }
 
-/* A sandbox that is found to be full, now or when it wakes, may keep what it has, and a rest for
- * small files: its programs get errors for other writes. It is killed if it grows all the same, by
- * programs that raise their limit or fill files with holes. */
-static void note_whether_full(struct spawner_sandbox *sandbox, const struct janitor_result *result)
+/* A sandbox that becomes full or closed, also when it wakes, keeps what it has: its programs get
+ * errors for their writes. It is killed if it grows all the same, by programs that raise their
+ * limit, fill files with holes, or make directories. */
+static void apply_level(struct spawner_sandbox *sandbox, const struct janitor_result *result)
 {
-	const uint64_t rest = sandbox->limits.disk - spec_disk_full(&sandbox->limits);
 	struct disk_watch *disk = &sandbox->disk;
 
-	if (!result->is_full)
+	if (result->level == DISK_HAS_ROOM)
 		disk->limit.bytes = sandbox->limits.disk;
-	else if (!disk->is_full || (disk->is_lowered && result->usage.bytes <= disk->limit.bytes))
-		disk->limit.bytes = num_max(sandbox->limits.disk, result->usage.bytes + rest);
+	else if (result->level > disk->level ||
+	         (disk->is_lowered && result->usage.bytes <= disk->limit.bytes))
+		disk->limit.bytes = num_max(sandbox->limits.disk,
+		                            result->usage.bytes + room_when_full(sandbox));
 	disk->is_lowered = false;
-	disk->is_full = result->is_full;
-	disk->full_due_ms = clock_now_ms() + FULL_MS;
+	disk->level = result->level;
+	disk->full_due_ms = clock_now_ms() + FULL_MS + result->cpu_us / 1000 * FULL_SHARE;
 }
 
 static void apply_disk_result(struct spawner_sandbox *sandbox, const struct janitor_result *result)
@@ -241,19 +265,33 @@ static void apply_disk_result(struct spawner_sandbox *sandbox, const struct jani
 		 * files. */
 		if (++disk->failures >= FAILURES_MAX)
 			spawner_sandbox_kill(sandbox, ENGINE_END_DISK_LIMIT);
+		disk->is_changed = true; /* RLIMIT_FSIZE may not have been set */
 		return;
 	}
 	disk->failures = 0;
 	disk->used = result->usage;
 	disk->free_before = disk->free_next;
+	if (disk->is_changed)
+		return; /* the limit is another one by now, and the next check applies it */
 	if (is_first_after_wake(sandbox))
 		disk->limit.inodes = num_max(disk->limit.inodes, result->usage.inodes);
-	note_whether_full(sandbox, result);
+	apply_level(sandbox, result);
 	disk->is_measured = true;
 	if (result->usage.bytes > disk->limit.bytes)
 		spawner_sandbox_kill(sandbox, ENGINE_END_DISK_LIMIT);
 	else if (result->usage.inodes > disk->limit.inodes)
 		spawner_sandbox_kill(sandbox, ENGINE_END_INODE_LIMIT);
+}
+
+/* What the sandbox may use before it is measured again: a full one is measured several times before
+ * it is killed, so that more writes can be stopped first. */
+static uint64_t next_measuring_at(const struct spawner_sandbox *sandbox)
+{
+	const struct disk_watch *disk = &sandbox->disk;
+
+	if (disk->level == DISK_HAS_ROOM)
+		return spec_disk_full(&sandbox->limits);
+	return num_min(disk->limit.bytes, disk->used.bytes + room_when_full(sandbox) / 4);
 }
 
 static bool needs_disk_measuring(struct spawner_sandbox *sandbox, const struct disk_usage *free_now)
@@ -263,10 +301,10 @@ static bool needs_disk_measuring(struct spawner_sandbox *sandbox, const struct d
 
 	if (disk->is_lowered || disk->is_changed)
 		return true;
-	is_freed = disk->is_full && (free_now->bytes > disk->free_before.bytes ||
-	                             clock_now_ms() >= disk->full_due_ms);
+	is_freed = disk->level != DISK_HAS_ROOM && (free_now->bytes > disk->free_before.bytes ||
+	                                            clock_now_ms() >= disk->full_due_ms);
 	if (could_be_over(disk->used.bytes, &disk->free_before.bytes, free_now->bytes,
-	                  disk->is_full ? disk->limit.bytes : spec_disk_full(&sandbox->limits)) ||
+	                  next_measuring_at(sandbox)) ||
 	    is_freed ||
 	    could_be_over(disk->used.inodes, &disk->free_before.inodes, free_now->inodes,
 	                  disk->limit.inodes))
@@ -366,6 +404,17 @@ static bool check_memory(struct spawner *spawner)
 	return true;
 }
 
+/* A sandbox that ends first gets REPLY_ENDED, which is a reply to its other requests, too. */
+static void send_owed_reply(struct spawner *spawner, struct spawner_sandbox *sandbox)
+{
+	const struct engine_reply reply = { .kind = REPLY_LIMITED, .number = sandbox->number };
+
+	if (!sandbox->disk.owes_reply || sandbox->disk.is_changed)
+		return;
+	sandbox->disk.owes_reply = false;
+	replies_add(&spawner->replies, &reply);
+}
+
 void limit_watch_result(struct spawner *spawner, uint64_t number,
                         const struct janitor_result *result)
 {
@@ -380,6 +429,7 @@ void limit_watch_result(struct spawner *spawner, uint64_t number,
 		finish_measuring(sandbox, result->cpu_us);
 	if (result->kind == JANITOR_DISK) {
 		apply_disk_result(sandbox, result);
+		send_owed_reply(spawner, sandbox);
 		return;
 	}
 	if (result->failed)

@@ -209,9 +209,8 @@ static void limit_sandbox(struct spawner *spawner, const struct engine_request *
 	struct engine_reply reply = { .kind = REPLY_LIMITED, .number = request->number };
 
 	reply.failed = change_limits(spawner, request, &reply.err) < 0;
-	/* Freezes the sandbox before the reply, so that its next run has the new limits. */
-	spawner->disk_due_ms = 0;
-	limit_watch_check(spawner);
+	if (!reply.failed && limit_watch_owes_reply(spawner, request->number))
+		return;
 	replies_add(&spawner->replies, &reply);
 }
 

@@ -240,8 +240,7 @@ static void report_disk(const struct spawner_report *report, struct engine_layer
 	}
 	(void)utf8_escape(view_of(report->disk_why), why, sizeof why);
 	layer_set(ret, LAYER_WEAKER,
-	          "watched: writes fail soon after the limit is met, and a sandbox that goes on "
-	          "writing is killed%s%s",
+	          "watched: the limit is met a moment late, then writes fail%s%s",
 	          why[0] != '\0' ? "; no quota: " : "", why);
 	layer_fix(ret, "%s",
 	          report->mode != USERNS_ROOT

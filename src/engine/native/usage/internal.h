@@ -50,9 +50,17 @@ size_t process_tree_pids(int proc, pid_t pid, pid_t all[PROCESS_TREE_MAX]);
 typedef bool process_thread_fn(void *ctx, pid_t thread);
 void process_each_thread(int proc, pid_t pid, process_thread_fn *fn, void *ctx);
 
-/* Sets the soft RLIMIT_FSIZE of a sandbox's first process `pid`, which the programs that it starts
- * inherit, and of its descendants, as far as their hard limits allow. (file_limit.c) */
-void process_tree_limit_files(int proc, pid_t pid, uint64_t first, uint64_t others);
+/* Soft RLIMIT_FSIZE for the processes of a sandbox, as far as their hard limits allow. */
+struct file_limits {
+	uint64_t first;  /* of its first process, which the programs that it starts inherit */
+	uint64_t others; /* of the descendants */
+	uint64_t kept;   /* a descendant whose limit is to be lowered keeps up to this much */
+};
+
+/* Sets the limits of the process `pid` and its descendants. Processes that start during the call
+ * may be missed, and a program that is the caller's user can stop it: the caller measures again.
+ * (file_limit.c) */
+void process_tree_limit_files(int proc, pid_t pid, const struct file_limits *limits);
 
 /* Reads the beginning of /proc/PID/FILE as text. False: there is none. (memory.c) */
 bool proc_read_file(int proc, pid_t pid, const char *file, char *text, size_t size);

@@ -8,14 +8,20 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/tree/remove_tree.h"
 #include "engine/native/usage/internal.h"
+#include "wire/message.h"
 
-enum { SMALL_FILE = 64 * 1024 };
+enum {
+	STOP_MS = 100, /* for the writes of a sandbox that became full */
+	ROUND_MS = 10, /* between two measurings of it: a write that goes on is noticed */
+};
 
 /* Another server that shares the state directory holds a lock on each directory it uses. A missing
  * directory counts as removed. */
@@ -52,16 +58,53 @@ static int measure_disk(const struct janitor_job *job, struct disk_usage *ret, s
 	return 0;
 }
 
-/* In a full sandbox the programs that run get EFBIG, or SIGXFSZ, for every write to a file. Those
- * that start later may write small files: a model must be able to run code that deletes others. */
-static bool limit_files(const struct janitor_job *job, const struct disk_usage *usage)
+/* The processes of the sandbox get EFBIG for every write to a file from now on; those that start
+ * later, for writes beyond `first`. A write(2) that had begun goes on, and without a cgroup so does
+ * a process that was forked while the others were listed: the sandbox must not be killed for these,
+ * so *usage becomes what it uses when it grows no more. Writes of small files, which a `first` of 0
+ * stops, do not go on for long. */
+static int stop_writes(const struct janitor_job *job, uint64_t first, struct disk_usage *usage,
+                       struct error *err)
 {
-	bool is_full = usage->bytes > job->full_at;
+	const struct file_limits limits = { .first = first };
+	const struct timespec round = { .tv_nsec = ROUND_MS * 1000000L };
+	uint64_t until = clock_now_ms() + STOP_MS, before;
 
-	if (is_full != job->was_full || job->sets_files)
-		process_tree_limit_files(job->proc, job->pid, is_full ? SMALL_FILE : job->file_max,
-		                         is_full ? 0 : job->file_max);
-	return is_full;
+	do {
+		before = usage->bytes;
+		process_tree_limit_files(job->proc, job->pid, &limits);
+		(void)nanosleep(&round, NULL);
+		if (measure_disk(job, usage, err) < 0)
+			return -1;
+	} while (first != 0 && usage->bytes > before && clock_now_ms() < until);
+	return 0;
+}
+
+static enum disk_level find_level(const struct janitor_job *job, uint64_t bytes)
+{
+	if (bytes <= job->full_at)
+		return DISK_HAS_ROOM;
+	if (job->level == DISK_HAS_ROOM)
+		return DISK_FULL;
+	return bytes > job->closed_at ? DISK_CLOSED : job->level;
+}
+
+/* A program that has raised its limit loses it again with each measuring of a full sandbox. Code
+ * that deletes files must be able to run there, so new programs may write small ones. */
+static int limit_files(const struct janitor_job *job, struct janitor_result *result)
+{
+	struct file_limits limits = { .first = job->file_max, .others = job->file_max };
+	uint64_t small;
+
+	result->level = find_level(job, result->usage.bytes);
+	small = result->level == DISK_FULL ? WIRE_FULL_FILE_MAX : 0;
+	if (result->level > job->level)
+		return stop_writes(job, small, &result->usage, &result->err);
+	if (result->level != DISK_HAS_ROOM)
+		limits = (struct file_limits){ .first = small, .kept = small };
+	if (result->level != DISK_HAS_ROOM || job->level != DISK_HAS_ROOM || job->sets_files)
+		process_tree_limit_files(job->proc, job->pid, &limits);
+	return 0;
 }
 
 static uint64_t measure_memory(const struct janitor_job *job)
@@ -82,13 +125,16 @@ static NORETURN void run_janitor(struct janitor_job job, int out)
 	/* Without the spawner no process reads the result or reaps this one. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	r = fd_close_others(kept, ARRAY_LEN(kept), &result.err);
-	/* Sandboxes that are being started come first. */
-	(void)setpriority(PRIO_PROCESS, 0, 5);
+	/* Sandboxes that are being started come first. A sandbox that fills the disk meanwhile may
+	 * not: it could have as much processor time as this process. */
+	if (job.kind != JANITOR_DISK)
+		(void)setpriority(PRIO_PROCESS, 0, 5);
 	if (r == 0 && job.kind == JANITOR_REMOVE)
 		r = remove_unless_awake(job.parent, job.name, &result.err);
 	else if (r == 0 && job.kind == JANITOR_DISK) {
 		r = measure_disk(&job, &result.usage, &result.err);
-		result.is_full = r == 0 && limit_files(&job, &result.usage);
+		if (r == 0)
+			r = limit_files(&job, &result);
 	} else if (r == 0) {
 		if (job.kind != JANITOR_LOCKS)
 			result.usage.bytes = measure_memory(&job);

@@ -31,7 +31,7 @@ struct memory_sum {
  * address space makes them larger than its pages. */
 static uint64_t page_table_bytes(int proc, pid_t thread)
 {
-	char text[2048];
+	char text[8192]; /* the list of groups comes before the line */
 	const char *found;
 
 	if (!proc_read_file(proc, thread, "status", text, sizeof text))

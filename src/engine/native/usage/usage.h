@@ -63,6 +63,13 @@ enum janitor_kind {
 	JANITOR_KIND_COUNT
 };
 
+/* How much of its disk limit a sandbox uses that no quota limits. */
+enum disk_level {
+	DISK_HAS_ROOM,
+	DISK_FULL,   /* programs that run may not write; those that start may write small files */
+	DISK_CLOSED, /* these were too many: no program may write */
+};
+
 struct janitor_job {
 	enum janitor_kind kind;
 	int parent;              /* the directory that `name` is in */
@@ -70,10 +77,12 @@ struct janitor_job {
 	uint64_t number;         /* of the request that created the sandbox; JANITOR_REMOVE: 0 */
 	struct ids_block ids;    /* JANITOR_REMOVE: released after the removal */
 	struct disk_usage limit; /* the measuring stops above this */
-	/* JANITOR_DISK: the sandbox is full if it uses more than full_at; its processes then have
-	 * RLIMIT_FSIZE 0, otherwise file_max. Set if that changed, or with sets_files. */
-	uint64_t full_at, file_max;
-	bool was_full, sets_files;
+	/* JANITOR_DISK: a sandbox that uses more than full_at is full, and one that was full and
+	 * uses more than closed_at is closed. Its processes get RLIMIT_FSIZE for that, or file_max
+	 * if it is neither; with sets_files also if that was so before. */
+	uint64_t full_at, closed_at, file_max;
+	enum disk_level level;
+	bool sets_files;
 	int proc;  /* the host's /proc; JANITOR_REMOVE: not used */
 	pid_t pid; /* the sandbox's first process; JANITOR_REMOVE: not used */
 };
@@ -92,7 +101,7 @@ struct janitor_result {
 	struct error err;
 	enum janitor_kind kind;
 	struct disk_usage usage; /* of JANITOR_MEMORY and JANITOR_SOCKETS only bytes */
-	bool is_full;            /* of JANITOR_DISK only */
+	enum disk_level level;   /* of JANITOR_DISK only */
 	uint64_t locks;          /* of JANITOR_MEMORY and JANITOR_LOCKS only */
 	uint64_t cpu_us;         /* processor time that the janitor used */
 };

@@ -88,9 +88,7 @@ static const struct hint {
 	                              "Cannot fork", "can't start new thread",
 	                              "unable to create native thread",
 	                              "BlockingIOError: [Errno 11]" } },
-	[HINT_FILE_SIZE] = { .limit = SANDBOX_ONE_FILE,
-	                     .messages = { "File too large", "file too large",
-	                                   "File size limit exceeded" } },
+	[HINT_FILE_SIZE] = { .limit = SANDBOX_ONE_FILE, .messages = { SANDBOX_FILE_MAX_MESSAGES } },
 	[HINT_OPEN_FILES] = { .limit = "open-files:",
 	                      .messages = { "Too many open files", "too many open files" } },
 };
@@ -159,6 +157,8 @@ static enum hint_kind find_hint(const struct run_result *result, const struct ru
 		    (result->limits_of == NULL || strstr(state->end.note, hint->limit) != NULL))
 			continue;
 		if (has_passed && !is_for_passed_run(kind))
+			continue;
+		if (kind == HINT_FILE_SIZE && strstr(state->end.note, SANDBOX_NO_ROOM) != NULL)
 			continue;
 		if (has_message(hint, buf_view(&fit->errors)) ||
 		    ((!has_passed || merges_streams(state)) &&

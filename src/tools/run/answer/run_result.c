@@ -12,6 +12,7 @@
 #include "mcp/content.h"
 #include "tools/files/changed_files.h"
 #include "tools/run/answer/pictures.h"
+#include "tools/run/answer/run_end_text.h"
 #include "tools/run/answer/run_hint.h"
 #include "tools/run/answer/run_order.h"
 #include "tools/run/answer/run_text.h"
@@ -203,7 +204,10 @@ static void add_left_out(struct answer *a, const struct process_stream *stream, 
 		return;
 	(void)run_text_count(total, all);
 	(void)run_text_count(missing, some);
-	if (stream->file == NULL)
+	if (stream->file == NULL && stream->file_note != NULL)
+		add_status(a, "%s bytes of %s, %s left out in the middle; they were not kept: %s",
+		           all, name, some, stream->file_note);
+	else if (stream->file == NULL)
 		add_status(a,
 		           "%s bytes of %s, %s left out in the middle; they were not kept: print "
 		           "less, or print to a file",
@@ -216,64 +220,14 @@ static void add_left_out(struct answer *a, const struct process_stream *stream, 
 		           name, some, stream->file);
 }
 
-/* The text in place of missing output. Earlier answers of process_output may have had some. */
-static const char *describe_silence(const struct answer *a, bool is_cell)
-{
-	if (a->r->process != NULL && a->r->out_bytes + a->r->error_bytes != 0)
-		return "no new output arrived";
-	return is_cell ? "no output arrived"
-	               : "no output arrived (a program that buffers it needs stdbuf -oL, or to "
-	                 "flush)";
-}
-
-/* What the end of the time did. A cell that replaces the traps of its interpreter ends it at the
- * interrupt. */
-static const char *describe_time_out(const struct process_state *state, bool is_cell)
-{
-	if (!is_cell)
-		return "the program and all it started were ended";
-	if (!state->state_is_lost)
-		return "the cell was interrupted";
-	return state->end.signal != 0 ? "the cell ignored the interrupt and was killed"
-	                              : "the cell was interrupted, which ended its interpreter";
-}
-
-/* Describes the end for the status line; "" if there is nothing to say. */
-static void describe_end(const struct answer *a, char *out, size_t size)
-{
-	const struct process_state *state = a->r->state;
-	const struct run_end *end = &state->end;
-	bool is_silent = a->text.len == 0 && json_array_size(a->content) == 0;
-	bool is_cell = a->r->session != NULL;
-	const char *silence = describe_silence(a, is_cell);
-	uint64_t ms = a->r->timeout_ms != 0 ? a->r->timeout_ms : state->elapsed_ms;
-	char name[24];
-
-	out[0] = '\0';
-	if (end->timed_out)
-		(void)snprintf(out, size, "timed out after %g s: %s; %s", (double)ms / 1000,
-		               describe_time_out(state, is_cell),
-		               is_silent ? silence : "its output is above");
-	else if (end->signal != 0)
-		(void)snprintf(out, size, "killed by %s", run_text_signal(end->signal, name));
-	else if (state->end.compile_failed)
-		(void)snprintf(out, size, "the code does not compile: exit code %d of the compiler",
-		               end->code);
-	else if (end->code != 0 && (!is_cell || state->error_name == NULL))
-		(void)snprintf(out, size, "exit code %d", end->code);
-	else if (is_silent)
-		(void)snprintf(out, size, "%.*s%s", (int)(strstr(silence, " arrived") - silence),
-		               silence, is_cell ? "" : "; exit code 0");
-}
-
 static void add_exit(struct answer *a)
 {
 	static const char more_time[] =
 	        "for more time pass a larger timeout_s, or background: true";
 	const struct run_end *end = &a->r->state->end;
-	char words[240], name[24];
+	char words[RUN_END_SIZE], name[24];
 
-	describe_end(a, words, sizeof words);
+	run_end_describe(a->r, a->text.len == 0 && json_array_size(a->content) == 0, words);
 	if (words[0] != '\0' || end->note[0] != '\0')
 		add_status(a, "%s%s%s", words, words[0] != '\0' && end->note[0] != '\0' ? ": " : "",
 		           end->note);

@@ -2,6 +2,7 @@
  * "held". */
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,8 @@ static int take_one(const char *kind, int number)
 	char name[32];
 	int fd;
 
+	if (strcmp(kind, "stopping") == 0 && (raise_file_limit() < 0 || usleep(5000) < 0))
+		return -1;
 	(void)snprintf(name, sizeof name, "f%d", is_one_file(kind) ? 0 : number);
 	fd = strcmp(kind, "tmpfile") == 0 ? open(".", O_TMPFILE | O_RDWR, 0600)
 	                                  : open(name, O_RDWR | O_CREAT | O_APPEND, 0600);
@@ -126,10 +129,32 @@ static int take_in_thread(int count, int flags)
 	return pause();
 }
 
+static int stop_others(void *unused)
+{
+	while (kill(-1, SIGSTOP) == 0)
+		continue;
+	return unused != NULL;
+}
+
+/* Stops the processes that it may send signals to, those of belljar among them where they have the
+ * program's id. */
+static int take_stopping(int count)
+{
+	static char stack[MIB];
+
+	if (clone(stop_others, stack + MIB,
+	          CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_FILES,
+	          NULL) < 0)
+		return 1;
+	_exit(take_all("stopping", count));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 3)
 		return 2;
+	if (strcmp(argv[1], "stopping") == 0)
+		return take_stopping(atoi(argv[2]));
 	if (strcmp(argv[1], "thread") == 0)
 		return take_in_thread(atoi(argv[2]), 0);
 	if (strcmp(argv[1], "leaderless") == 0)

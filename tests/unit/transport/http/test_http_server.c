@@ -543,7 +543,9 @@ static void client_that_stops_reading_is_closed(void **state)
 	open_with(&limits);
 	client_stop_reading(&client);
 	client_send(&client, GET("/big") GET("/big") GET("/big") GET("/big") GET("/big"));
-	rig_await_connections(&rig, 1);
+	/* On a busy machine the connection can be opened and closed within one step of the loop. */
+	while (rig.requests == 0)
+		rig_step(&rig);
 	rig_await_connections(&rig, 0);
 }
 

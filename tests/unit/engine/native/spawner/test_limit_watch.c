@@ -137,64 +137,107 @@ static void memory_of_every_sandbox_is_measured_in_turn(void **state)
 	free(spawner);
 }
 
-/* The files of a sandbox that has written little were never measured. */
-static void lower_disk_limit_ends_no_sandbox_that_writes_no_more(void **state)
+static struct spawner_sandbox *start_with_disk_limit(struct spawner *spawner, uint64_t bytes)
 {
-	struct spawner *spawner = spawner_new();
 	struct spawner_sandbox *sandbox = &spawner->sandboxes[0];
-	struct janitor_result result = { .kind = JANITOR_DISK,
-		                         .usage = { 100 * MIB, 10 },
-		                         .is_full = true };
-	struct error err;
 
 	start_sandbox(sandbox, 1, 0);
 	spawner->sandbox_top = 1;
 	sandbox->is_fresh = true;
 	sandbox->limits.cpu = 1000;
-	sandbox->limits.disk = 200 * MIB;
-	sandbox->disk = (struct disk_watch){ .is_watched = true, .limit = { 200 * MIB, 1000 } };
-	for (int i = 0; i < 2; i++) { /* the second time, it has been measured and has grown */
-		CHECK_OK(limit_watch_set_disk(&spawner->host, sandbox, 20 * MIB, &err), err);
-		sandbox->limits.disk = 20 * MIB;
-		limit_watch_result(spawner, 1, &result);
-		assert_false(sandbox->is_killed);
-		limit_watch_result(spawner, 1, &result);
-		assert_false(sandbox->is_killed);
-		CHECK_OK(limit_watch_set_disk(&spawner->host, sandbox, 200 * MIB, &err), err);
-		sandbox->limits.disk = 200 * MIB;
-		result.usage.bytes += 50 * MIB;
-	}
-	CHECK_OK(limit_watch_set_disk(&spawner->host, sandbox, 20 * MIB, &err), err);
-	limit_watch_result(spawner, 1, &result);
-	assert_false(sandbox->is_killed);
-	result.usage.bytes += 10 * MIB; /* more than the rest for small files */
-	limit_watch_result(spawner, 1, &result);
-	assert_true(sandbox->is_killed);
-	assert_int_equal(sandbox->end, ENGINE_END_DISK_LIMIT);
+	sandbox->limits.disk = bytes;
+	sandbox->disk = (struct disk_watch){ .is_watched = true, .limit = { bytes, 1000 } };
+	return sandbox;
+}
+
+static void set_disk_limit(struct spawner *spawner, struct spawner_sandbox *sandbox, uint64_t bytes)
+{
+	struct error err;
+
+	CHECK_OK(limit_watch_set_disk(&spawner->host, sandbox, bytes, &err), err);
+	sandbox->limits.disk = bytes;
+}
+
+static void end_sandbox(struct spawner *spawner, const struct spawner_sandbox *sandbox)
+{
 	(void)kill(sandbox->pid, SIGKILL);
 	assert_int_equal(waitpid(sandbox->pid, NULL, 0), sandbox->pid);
 	assert_int_equal(close(spawner->host.userns.proc), 0);
 	free(spawner);
 }
 
+/* The files of a sandbox that has written little were never measured. */
+static void lower_disk_limit_ends_no_sandbox_that_writes_no_more(void **state)
+{
+	struct spawner *spawner = spawner_new();
+	struct spawner_sandbox *sandbox = start_with_disk_limit(spawner, 200 * MIB);
+	struct janitor_result result = { .kind = JANITOR_DISK,
+		                         .usage = { 100 * MIB, 10 },
+		                         .level = DISK_CLOSED };
+
+	for (int i = 0; i < 2; i++) { /* the second time, it has been measured and has grown */
+		set_disk_limit(spawner, sandbox, 20 * MIB);
+		sandbox->disk.is_changed = false; /* by the start of the measuring */
+		limit_watch_result(spawner, 1, &result);
+		assert_false(sandbox->is_killed);
+		limit_watch_result(spawner, 1, &result);
+		assert_false(sandbox->is_killed);
+		set_disk_limit(spawner, sandbox, 200 * MIB);
+		result.usage.bytes += 50 * MIB;
+	}
+	set_disk_limit(spawner, sandbox, 20 * MIB);
+	sandbox->disk.is_changed = false;
+	limit_watch_result(spawner, 1, &result);
+	assert_false(sandbox->is_killed);
+	result.usage.bytes += 10 * MIB; /* more than the rest for small files */
+	limit_watch_result(spawner, 1, &result);
+	assert_true(sandbox->is_killed);
+	assert_int_equal(sandbox->end, ENGINE_END_DISK_LIMIT);
+	end_sandbox(spawner, sandbox);
+}
+
+/* The measuring that is under way was started for the old limit, under which the sandbox is not
+ * full. */
+static void disk_limit_lowered_during_a_measuring_ends_no_sandbox(void **state)
+{
+	struct spawner *spawner = spawner_new();
+	struct spawner_sandbox *sandbox = start_with_disk_limit(spawner, 200 * MIB);
+	struct janitor_result result = { .kind = JANITOR_DISK, .usage = { 100 * MIB, 10 } };
+
+	set_disk_limit(spawner, sandbox, 20 * MIB);
+	limit_watch_result(spawner, 1, &result);
+	assert_false(sandbox->is_killed);
+	assert_true(sandbox->disk.is_changed);
+	sandbox->disk.is_changed = false; /* by the start of the next */
+	result.level = DISK_FULL;
+	limit_watch_result(spawner, 1, &result);
+	assert_false(sandbox->is_killed);
+	end_sandbox(spawner, sandbox);
+}
+
+static void changed_disk_limit_is_applied_again_after_a_failed_measuring(void **state)
+{
+	const struct janitor_result failed = { .kind = JANITOR_DISK, .failed = true };
+	struct spawner *spawner = spawner_new();
+	struct spawner_sandbox *sandbox = start_with_disk_limit(spawner, 20 * MIB);
+
+	set_disk_limit(spawner, sandbox, 200 * MIB);
+	sandbox->disk.is_changed = false; /* by the start of the measuring */
+	limit_watch_result(spawner, 1, &failed);
+	assert_true(sandbox->disk.is_changed);
+	end_sandbox(spawner, sandbox);
+}
+
 static void sandbox_with_too_many_files_ends_at_the_limit_on_files(void **state)
 {
 	const struct janitor_result result = { .kind = JANITOR_DISK, .usage = { MIB, 1001 } };
 	struct spawner *spawner = spawner_new();
-	struct spawner_sandbox *sandbox = &spawner->sandboxes[0];
+	struct spawner_sandbox *sandbox = start_with_disk_limit(spawner, 200 * MIB);
 
-	start_sandbox(sandbox, 1, 0);
-	spawner->sandbox_top = 1;
-	sandbox->is_fresh = true;
-	sandbox->limits.cpu = 1000;
-	sandbox->limits.disk = 200 * MIB;
-	sandbox->disk = (struct disk_watch){ .is_watched = true, .limit = { 200 * MIB, 1000 } };
 	limit_watch_result(spawner, 1, &result);
 	assert_true(sandbox->is_killed);
 	assert_int_equal(sandbox->end, ENGINE_END_INODE_LIMIT);
-	assert_int_equal(waitpid(sandbox->pid, NULL, 0), sandbox->pid);
-	assert_int_equal(close(spawner->host.userns.proc), 0);
-	free(spawner);
+	end_sandbox(spawner, sandbox);
 }
 
 int main(void)
@@ -203,6 +246,8 @@ int main(void)
 		TEST(removals_leave_slots_for_measuring),
 		TEST(memory_of_every_sandbox_is_measured_in_turn),
 		TEST(lower_disk_limit_ends_no_sandbox_that_writes_no_more),
+		TEST(disk_limit_lowered_during_a_measuring_ends_no_sandbox),
+		TEST(changed_disk_limit_is_applied_again_after_a_failed_measuring),
 		TEST(sandbox_with_too_many_files_ends_at_the_limit_on_files),
 	};
 

@@ -161,8 +161,8 @@ static void findings_become_layers(void **state)
 		{ "disk",
 		  { .mode = USERNS_SINGLE_ID, .disk = DISK_WATCHED, .disk_why = "only root can" },
 		  LAYER_WEAKER,
-		  "watched: writes fail soon after the limit is met, and a sandbox that goes on "
-		  "writing is killed; no quota: only root can",
+		  "watched: the limit is met a moment late, then writes fail; no quota: only root "
+		  "can",
 		  "run belljar as root, which can set quotas" },
 	};
 
