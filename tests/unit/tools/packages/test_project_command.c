@@ -114,5 +114,5 @@ int main(void)
 		TEST(code_and_programs_have_them_too),
 	};
 
-	return RUN_TESTS("tools/project_command", tests);
+	return RUN_TESTS("tools/packages/project_command", tests);
 }

@@ -408,5 +408,5 @@ int main(void)
 		TEST(stream_knows_the_direction_of_its_channels),
 	};
 
-	return RUN_TESTS("stream", all);
+	return RUN_TESTS("stream rules", all);
 }

@@ -77,5 +77,5 @@ int main(void)
 		cmocka_unit_test(oldest_link_makes_room_when_all_places_are_taken),
 	};
 
-	return RUN_TESTS("port_links", tests);
+	return RUN_TESTS("tools/support/port_links", tests);
 }

@@ -98,5 +98,5 @@ int main(void)
 		TEST(refusal_says_what_to_give_instead),
 	};
 
-	return RUN_TESTS("tools/package_spec", tests);
+	return RUN_TESTS("tools/packages/package_spec", tests);
 }

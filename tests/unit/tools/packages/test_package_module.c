@@ -142,5 +142,5 @@ int main(void)
 		TEST(only_one_program_is_repeated),
 	};
 
-	return RUN_TESTS("tools/package_module", tests);
+	return RUN_TESTS("tools/packages/package_module", tests);
 }

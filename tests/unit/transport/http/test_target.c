@@ -104,5 +104,5 @@ int main(void)
 		TEST(path_is_decoded_or_refused),
 	};
 
-	return RUN_TESTS("http query", tests);
+	return RUN_TESTS("http target", tests);
 }
