@@ -55,6 +55,17 @@
 	"  set -- -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \"$driver\" \"$file\" \"$@\"\n"         \
 	"fi\n"                                                                                     \
 	"exec \"$run\" \"$ram\" -XX:MaxRAMPercentage=50 \"$@\""
+/* Removes the types of a file with the package that has the command tsc. Checking them would take
+ * ten times as long, and lack the types of Node. */
+static const char types_script[] =
+        "const f = require('fs'), p = require('path'), [, file, out] = process.argv;"
+        "const dir = process.env.PATH.split(':').find((d) => f.existsSync(p.join(d, 'tsc')));"
+        "const tsc = f.realpathSync(p.join(dir, 'tsc')), code = f.readFileSync(file, 'utf8');"
+        "const { transpileModule } = require('module').createRequire(tsc)('..');"
+        "const is_module = /^\\s*(import|export|await)\\b|=\\s*await\\b/m.test(code);"
+        "const compilerOptions = { target: 99, module: is_module ? 99 : 1 };"
+        "const { outputText } = transpileModule(code, { compilerOptions });"
+        "f.writeFileSync(out + (is_module ? '.mjs' : '.cjs'), outputText);";
 /* $0 is r_fresh.R. R reads it from a descriptor, so no file is left in the program's directory. */
 static const char r_script[] =
         "exec 4<<END\n$0\nEND\n"
@@ -69,14 +80,23 @@ const struct language languages[] = {
 	         { RUNS("deno", "run", "--allow-all", "{file}"), VERSION },
 	         { RUNS("qjs", "{file}") }),
 	/* Node is behind those that need no test: only starting it shows whether it is new
-	 * enough. The last two only remove or check types, and leave a program for Node. */
+	 * enough. An older Node needs the package typescript, which has the command tsc. The last
+	 * two only remove or check types, and leave a program for Node. */
 	LANGUAGE("typescript", "TypeScript", " ts ", " ts mts cts ", "main.ts", &kernel_typescript,
 	         { RUNS("tsx", "{file}"), VERSION }, { RUNS("bun", "{file}"), VERSION },
 	         { RUNS("deno", "run", "--allow-all", "{file}"), VERSION },
 	         { RUNS("ts-node", "{file}"), VERSION },
 	         { RUNS("node", "--experimental-strip-types", "--no-warnings", "{file}"), VERSION,
+	           .kernel = &kernel_typescript_stripped,
 	           .needs = "case $(\"$P\" --version) in v22.[6-9]* | v22.1[0-9]* | "
 	                    "v2[3-9].* | v[3-9][0-9].*) ;; *) false ;; esac" },
+	         { .program = "node",
+	           .kernel = &kernel_typescript_compiled,
+	           .needs = "(find tsc && T=$(readlink -f \"$P\") && "
+	                    "[ -f \"${T%/*/*}/lib/typescript.js\" ])",
+	           .compile = { "{program}", "-e", types_script, "{file}", "{out}" },
+	           .run = { "sh", "-c", "exec node \"$0\".?js \"$@\"", "{out}" },
+	           VERSION },
 	         { .program = "esbuild",
 	           .needs = "has node",
 	           .compile = { "{program}", "--log-level=warning", "--platform=node",

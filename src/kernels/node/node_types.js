@@ -38,9 +38,12 @@
 		for (const folder of (process.env.PATH ?? '').split(':'))
 			if (fs.existsSync(path.join(folder, 'tsc')))
 				from.push(fs.realpathSync(path.join(folder, 'tsc')));
-		for (const file of from) {
+		// Debian has the package outside of any node_modules, as the directory above that of tsc.
+		for (const [file, name] of from.flatMap((each) => [[each, 'typescript'], [each, '..']])) {
 			try {
-				return Module.createRequire(file)('typescript');
+				const found = Module.createRequire(file)(name);
+				if (found.transpileModule)
+					return found;
 			} catch {
 				// The package is not there.
 			}
