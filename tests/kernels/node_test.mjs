@@ -197,6 +197,11 @@ for (const node of nodes) {
       ['1', { code: 1 }],
     ], { language: 'typescript', env: can_strip_types ? {} : { PATH: '/nonexistent' } })); // no tsc, whose package would be found
 
+    test('a value that describes itself as in other notebooks', () => session(node, [
+      ['const o = { [Symbol.for("Jupyter.display")]() { return { "text/plain": "a text" } } }; o', 'a text'],
+      ['display(o)', 'a text'], ['({ [Symbol.for("Jupyter.display")]: 5 })', { shown: /Symbol\(Jupyter.display\)/ }],
+    ]));
+
     test('the last value is shown, and is _', () => session(node, [
       ['undefined', ''], ['1 + 1', '2'], ['_ * 2', '4'], ['null', 'null'], ['-0', '-0'], ['10n', '10n'], ['"s"', "'s'"],
       ['Symbol("q")', 'Symbol(q)'], ['(async () => 5)()', 'Promise { 5 }'], ['_ = 7; undefined', ''], ['8', '8'], ['_', '7'],
