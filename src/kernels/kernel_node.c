@@ -43,11 +43,21 @@ const struct kernel_program kernel_node = {
 
 /* Node removes the types itself. Other runners of TypeScript (tsx, deno) do more than that, and
  * their fresh runs are programs of their own, without a kernel. */
-static const struct kernel_program typescript_fresh = {
+const struct kernel_program kernel_typescript_stripped = {
 	.language = "typescript",
 	.runners = " node ",
 	.options = (const char *const[]){ "--experimental-strip-types", "--no-warnings", "-e",
 	                                  loader, NULL },
+	.text = kernel_node_text,
+	.text_end = kernel_node_end,
+	.startup_env = startup_env,
+};
+
+/* The package typescript removes the types. The word behind the loader tells node.js so. */
+const struct kernel_program kernel_typescript_compiled = {
+	.language = "typescript",
+	.runners = " node ",
+	.options = (const char *const[]){ "-e", loader, "typescript", NULL },
 	.text = kernel_node_text,
 	.text_end = kernel_node_end,
 	.startup_env = startup_env,
@@ -61,5 +71,4 @@ const struct kernel_program kernel_typescript = {
 	.text = kernel_node_text,
 	.text_end = kernel_node_end,
 	.session_prefix = "globalThis.__belljar_session = 'typescript';\n",
-	.fresh = &typescript_fresh,
 };

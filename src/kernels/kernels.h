@@ -33,14 +33,13 @@ struct kernel_program {
 	/* The kernel for a fresh run that finds no waiting process: the new process gets RUN right
 	 * behind BOOT and becomes the run. NULL: this one. `waiting` leads back. */
 	const struct kernel_program *once, *waiting;
-	/* The kernel for fresh runs, if it is another one than that for cells; NULL: this one. */
-	const struct kernel_program *fresh;
 	bool limits_data;     /* raises an error when memory is short; others do not recover */
 	bool runs_cells_only; /* a fresh run is a program of its own, as for any other language */
 };
 
 extern const struct kernel_program kernel_python, kernel_python_once, kernel_node,
-        kernel_typescript, kernel_bash, kernel_ruby, kernel_r, kernel_java;
+        kernel_typescript, kernel_typescript_stripped, kernel_typescript_compiled, kernel_bash,
+        kernel_ruby, kernel_r, kernel_java;
 
 /* The text for the BOOT frame, behind the prefix. */
 static inline struct view kernel_source(const struct kernel_program *program)

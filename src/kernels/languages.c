@@ -45,14 +45,24 @@ const struct language languages[] = {
 	         { RUNS("deno", "run", "--allow-all", "{file}"), VERSION },
 	         { RUNS("qjs", "{file}") }),
 	/* Node is behind those that need no test: only starting it shows whether it is new
-	 * enough. The last two only remove the types, and leave a program for Node. */
+	 * enough. An older Node needs the package typescript, which has the command tsc. The last
+	 * two only remove the types, and leave a program for Node. */
 	LANGUAGE("typescript", "TypeScript", " ts ", " ts mts cts ", "main.ts", &kernel_typescript,
 	         { RUNS("tsx", "{file}"), VERSION }, { RUNS("bun", "{file}"), VERSION },
 	         { RUNS("deno", "run", "--allow-all", "{file}"), VERSION },
 	         { RUNS("ts-node", "{file}"), VERSION },
 	         { RUNS("node", "--experimental-strip-types", "--no-warnings", "{file}"), VERSION,
+	           .kernel = &kernel_typescript_stripped,
 	           .needs = "case $(\"$P\" --version) in v22.[6-9]* | v22.1[0-9]* | "
 	                    "v2[3-9].* | v[3-9][0-9].*) ;; *) false ;; esac" },
+	         { .program = "node",
+	           .kernel = &kernel_typescript_compiled,
+	           .needs = "(find tsc && T=$(readlink -f \"$P\") && "
+	                    "[ -f \"${T%/*/*}/lib/typescript.js\" ])",
+	           .compile = { "{program}", "-e", typescript_compile_text, "tsc", "{file}",
+	                        "{out}" },
+	           .run = { "sh", "-c", "exec node \"$0\"/*js \"$@\"", "{out}" },
+	           VERSION },
 	         { .program = "esbuild",
 	           .needs = "has node",
 	           .compile = { "{program}", "--log-level=warning", "--platform=node",

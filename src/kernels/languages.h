@@ -15,7 +15,7 @@ struct buf;
 struct error;
 struct kernel_program;
 
-enum { LANGUAGES_MAX = 48, LANGUAGE_RUNNERS_MAX = 7, LANGUAGE_ARGS_MAX = 12 };
+enum { LANGUAGES_MAX = 48, LANGUAGE_RUNNERS_MAX = 8, LANGUAGE_ARGS_MAX = 12 };
 
 /* One way to run a language. `compile` and `run` are whole command lines, in which {program} stands
  * for the path that was found, {file} for the saved code, {dir} for its directory, {out} for the
@@ -34,6 +34,9 @@ struct language_runner {
 	/* Descriptor 3 of the program is a socket on which it tells the server what it displays:
 	 * SHOWN and CLEARED of sandbox/interpreter/kernel_wire.h. */
 	bool has_displays;
+	/* The kernel of fresh runs by this runner, if it is another one than that of the language;
+	 * or NULL. */
+	const struct kernel_program *kernel;
 	const char *version[4]; /* arguments with which the program prints its version */
 };
 

@@ -195,7 +195,12 @@ for (const node of nodes) {
     ] : [
       ['1', { error: 'Error', message: /needs Node 22.13 or later \(this is .*\), or the package typescript/, code: 1 }],
       ['1', { code: 1 }],
-    ], { language: 'typescript' }));
+    ], { language: 'typescript', env: can_strip_types ? {} : { PATH: '/nonexistent' } })); // no tsc, whose package would be found
+
+    test('a value that describes itself as in other notebooks', () => session(node, [
+      ['const o = { [Symbol.for("Jupyter.display")]() { return { "text/plain": "a text" } } }; o', 'a text'],
+      ['display(o)', 'a text'], ['({ [Symbol.for("Jupyter.display")]: 5 })', { shown: /Symbol\(Jupyter.display\)/ }],
+    ]));
 
     test('the last value is shown, and is _', () => session(node, [
       ['undefined', ''], ['1 + 1', '2'], ['_ * 2', '4'], ['null', 'null'], ['-0', '-0'], ['10n', '10n'], ['"s"', "'s'"],

@@ -16,7 +16,9 @@
 	const EventEmitter = require('events');
 	const session = globalThis.__belljar_session; // 'javascript' or 'typescript'; undefined: a fresh run
 	delete globalThis.__belljar_session;
-	const is_typescript = session === 'typescript' || process.execArgv.includes('--experimental-strip-types');
+	const strips_types = process.execArgv.includes('--experimental-strip-types');
+	// Node before 22.6 gets the word `typescript` behind the loader: the package removes the types.
+	const is_typescript = session === 'typescript' || strips_types || process.argv[1] === 'typescript';
 
 	const CHANNEL = 3;
 	const VALUE_MAX = 16 * 1024; // characters of a value as text
@@ -176,7 +178,7 @@
 		for (const name of ['__filename', '__dirname', 'module', 'exports', 'require'])
 			delete globalThis[name];
 		delete process._eval;
-		process.execArgv = is_typescript ? process.execArgv.slice(0, 2) : []; // without -e and the loader
+		process.execArgv = strips_types ? process.execArgv.slice(0, 2) : []; // without -e and the loader
 	}
 
 	// Promises and what a program only starts (servers, timers, streams) are no results.
@@ -236,14 +238,17 @@
 	}
 
 	// The types of a fresh run are removed before its last value is looked for. What cannot be
-	// removed here is left to Node, which reports why.
+	// removed here is left to Node, which reports why, if it knows TypeScript.
 	function remove_types(code) {
 		if (!is_typescript)
 			return code;
 		try {
 			return make_remove_types()(code);
-		} catch {
-			return code;
+		} catch (error) {
+			if (strips_types)
+				return code;
+			write_all(2, Buffer.from(`main.ts: ${error.name}: ${error.message}\n`));
+			return process.reallyExit(1);
 		}
 	}
 
@@ -253,7 +258,8 @@
 		const directory = path.resolve(run.name);
 		run.code = remove_types(run.code);
 		const is_esm = is_module(run.code);
-		const type = is_typescript ? 'ts' : 'js';
+		// Node that does not know TypeScript takes main.ts for CommonJS, and cannot import main.mts.
+		const type = is_typescript && (strips_types || !is_esm) ? 'ts' : 'js';
 		const file = path.join(directory, is_esm ? `main.m${type}` : `main.${type}`);
 		fs.mkdirSync(path.dirname(directory), { recursive: true });
 		fs.mkdirSync(directory, { mode: 0o700 });

@@ -159,10 +159,17 @@
 		}
 	}
 
+	// What other kernels of JavaScript ask a value for: a bundle of its media types.
+	function own_bundle(value) {
+		const method = value?.[Symbol.for('Jupyter.display')];
+		const bundle = typeof method === 'function' ? method.call(value) : null;
+		return typeof bundle?.then === 'function' ? null : bundle_of(bundle);
+	}
+
 	function display(...values) {
 		for (const value of values) {
 			const picture = picture_of(value);
-			const bundle = bundle_of(value);
+			const bundle = own_bundle(value) ?? bundle_of(value);
 			if (picture)
 				show_picture(...picture);
 			else if (typeof value === 'string' && /^\s*(<\?xml[^>]*>\s*)?<svg[\s>]/.test(value))
@@ -261,8 +268,11 @@
 			last = value;
 		}
 		const picture = picture_of(value);
+		const bundle = own_bundle(value);
 		if (picture)
 			show_picture(...picture);
+		else if (bundle)
+			bundle.forEach((each) => show_data(...each));
 		else
 			send_shown('text/plain', cut_text(inspect_value(value), TEXT_MAX), '');
 	}

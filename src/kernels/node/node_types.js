@@ -40,7 +40,9 @@
 				places.push([fs.realpathSync(path.join(folder, 'tsc')), '../lib/typescript.js']);
 		for (const [file, name] of places) {
 			try {
-				return Module.createRequire(file)(name);
+				const found = Module.createRequire(file)(name);
+				if (found.transpileModule)
+					return found;
 			} catch {
 				// The package is not there.
 			}

@@ -1,12 +1,14 @@
 // typescript_compile.js - makes a program for Node of a TypeScript file, with the compiler that belongs
-// to the command tsc. The arguments are tsc, the file and a directory for the program.
+// to the command tsc. The arguments are the name or the path of tsc, the file and a directory for the program.
 //
 // Types are removed and not checked, as the other runners of TypeScript do: tsc itself would not know
 // `process` and the modules of Node without the package @types/node, and takes ten times as long.
 const fs = require('fs');
 const path = require('path');
 const { spawnSync } = require('child_process');
-const [, tsc, file, out] = process.argv;
+const [, name, file, out] = process.argv;
+const folders = name.includes('/') ? [''] : process.env.PATH.split(':');
+const tsc = folders.map((folder) => path.join(folder, name)).find((each) => fs.existsSync(each));
 const library = path.resolve(fs.realpathSync(tsc), '../../lib/typescript.js');
 
 if (!fs.existsSync(library)) { // a compiler that is no program of Node

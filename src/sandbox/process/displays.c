@@ -151,6 +151,11 @@ static void clear_items(struct displays *displays, struct view id)
 		struct process_display item = displays->items[i];
 
 		if (id.len == 0 || (item.id != NULL && view_is(id, item.id))) {
+			if (id.len != 0 && !displays->place.is_free) {
+				displays->place.is_free = true;
+				displays->place.index = kept;
+				displays->place.number = item.number;
+			}
 			free_item(&item);
 			continue;
 		}
@@ -169,12 +174,36 @@ static void replace_text(char **to, struct view text, size_t max)
 	*to = displays_copy_text(text, max);
 }
 
+/* Moves the last display, which updates one that was removed, to its place. */
+static void move_to_place(struct displays *displays)
+{
+	size_t index = displays->place.index, last = displays->count - 1;
+	struct process_display item = displays->items[last];
+
+	item.number = displays->place.number;
+	memmove(&displays->items[index + 1], &displays->items[index], (last - index) * sizeof item);
+	displays->items[index] = item;
+}
+
+static void add_shown(struct displays *displays, const struct kernel_message *message)
+{
+	bool is_update = displays->place.is_free && message->shown.id.len != 0;
+	size_t count = displays->count;
+
+	displays->place.is_free = false;
+	add_item(displays, message);
+	if (is_update && displays->count > count && displays->left_out == 0)
+		move_to_place(displays);
+}
+
 void displays_add(struct displays *displays, const struct kernel_message *message)
 {
 	if (message->type == KERNEL_SHOWN)
-		add_item(displays, message);
-	if (message->type == KERNEL_CLEARED)
+		add_shown(displays, message);
+	if (message->type == KERNEL_CLEARED) {
+		displays->place.is_free = false;
 		clear_items(displays, message->cleared.id);
+	}
 	if (message->type != KERNEL_ERROR)
 		return;
 	replace_text(&displays->error_name, message->error.name, ERROR_NAME_MAX);

@@ -18,6 +18,13 @@ struct displays {
 	size_t count;
 	size_t bytes;    /* of all texts */
 	size_t left_out; /* how many were too many or too large */
+	/* The place of the display that the last message removed by its id: an update follows, and
+	 * takes the place. */
+	struct {
+		bool is_free;
+		size_t index;
+		unsigned number;
+	} place;
 	char *error_name, *error_message, *error_traceback;
 };
 

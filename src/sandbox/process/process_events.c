@@ -112,7 +112,8 @@ static void on_display(void *ctx, const struct kernel_message *message)
 	displays_add(&process->displays, message);
 	if (is_clear)
 		clear_output(process);
-	if (process->displays.count > count)
+	/* An update has the number of the display that it replaces. */
+	if (process->displays.count > count && process->displays.items[count].number == 0)
 		process->displays.items[count].number = journal_add_display(&process->journal);
 	process_changed(process);
 }

@@ -13,13 +13,12 @@
 
 enum { FILE_PERM = 0644, STAT_MAX = 64 * 1024 };
 
-/* The kernel for the code; NULL: its language has none. */
-static const struct kernel_program *kernel_of(const struct process_options *options)
+/* The kernel for the code, if this runner runs it; NULL: there is none. */
+static const struct kernel_program *kernel_of(const struct process_options *options,
+                                              const struct language_runner *runner)
 {
-	const struct kernel_program *kernel = options->language->kernel;
-
-	return kernel != NULL && options->session == NULL && kernel->fresh != NULL ? kernel->fresh
-	                                                                           : kernel;
+	return options->session == NULL && runner->kernel != NULL ? runner->kernel
+	                                                          : options->language->kernel;
 }
 
 /* --- the run ---------------------------------------------------------------------------------- */
@@ -69,12 +68,13 @@ static void start_saved_code(struct process *process, const struct language_runn
 	saved_code_start(process->run);
 }
 
-static void start_in_interpreter(struct process *process, const char *path)
+static void start_in_interpreter(struct process *process, const struct kernel_program *kernel,
+                                 const char *path)
 {
 	const struct process_options *options = &process->options;
 	const struct process_limits *limits = sandbox_process_limits(process->processes->sandbox);
 	const struct code_options code = {
-		.program = kernel_of(options),
+		.program = kernel,
 		.path = path,
 		.code = options->code,
 		.in = options->in,
@@ -154,11 +154,11 @@ static int language_index(const struct language *language)
 	return -1;
 }
 
-/* Whether the code runs in an interpreter that has a kernel for this runner's program. Such an
- * interpreter gets all of stdin at once. */
-static bool can_use_interpreter(const struct process_options *options, const char *program)
+/* Whether the code runs in an interpreter with that kernel, which may be NULL. Such an interpreter
+ * gets all of stdin at once. */
+static bool can_use_interpreter(const struct process_options *options,
+                                const struct kernel_program *kernel, const char *program)
 {
-	const struct kernel_program *kernel = kernel_of(options);
 	char word[64];
 
 	(void)snprintf(word, sizeof word, " %s ", program);
@@ -204,6 +204,7 @@ static void start_code(struct process *process)
 	const struct language_found *found = language_cache_get(process->processes->languages);
 	const struct language *missing = missing_language(process, found);
 	const struct language_runner *runner;
+	const struct kernel_program *kernel;
 	const char *path;
 	struct error err;
 	int i;
@@ -220,9 +221,10 @@ static void start_code(struct process *process)
 	}
 	i = language_index(language);
 	runner = &language->runners[found->of[i].runner];
+	kernel = kernel_of(&process->options, runner);
 	path = arena_text(&process->arena, found->of[i].path);
-	if (can_use_interpreter(&process->options, runner->program))
-		start_in_interpreter(process, path);
+	if (can_use_interpreter(&process->options, kernel, runner->program))
+		start_in_interpreter(process, kernel, path);
 	else if (process->options.session != NULL)
 		fail_without_interpreter(process, language, path);
 	else
@@ -243,7 +245,7 @@ static bool can_run_by_name(const struct process *process)
 static void start_by_name(struct process *process)
 {
 	process->is_by_name = true;
-	start_in_interpreter(process, "python3");
+	start_in_interpreter(process, &kernel_python, "python3");
 }
 
 /* A sandbox may have Python only as `python`. */

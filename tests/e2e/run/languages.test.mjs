@@ -199,6 +199,22 @@ test('TypeScript without a session answers the value of its last statement, if N
   await server.close();
 });
 
+test('TypeScript runs through the package that has tsc, if Node is older', async (t) => {
+  const { stdout } = structuredOf(await tools.run_command({ command: 'node --version; f=$(readlink -f "$(command -v tsc)"); ls "${f%/*/*}/lib/typescript.js"' }));
+  const [, major, minor] = stdout.match(/^v(\d+)\.(\d+)/) ?? [];
+  if (!major || major > 22 || (major === '22' && minor > 5) || !stdout.includes('typescript.js')) return t.skip('no tsc, or a Node that removes types');
+  const run = async (code) => structuredOf(await run_code({ language: 'typescript', code }));
+  const value = (text) => ({ values: [{ mime: 'text/plain', text }], exit_code: 0, stderr: '' });
+  hasMembers(await run('interface P { a: number }\nconst x: P = { a: 2 }\nx as P'), value('{ a: 2 }'), 'a script');
+  hasMembers(await run('import { EOL } from "os"\nconst n: number = await Promise.resolve(EOL.length)\nn + 1'), value('2'), 'a module');
+  hasMembers(await run('enum E { A, B }\ntypeof process.env.HOME + E.B'), value("'string1'"), 'more than types');
+  hasMembers(await run('const a: number = 1\nnope()'), { stderr: /main\.ts:2\nnope\(\)/, values: undefined, exit_code: 1 }, 'an error');
+  hasMembers(await run('let y: = 5'), { stderr: /^main\.ts: SyntaxError: line 1: Type expected\.\n$/, values: undefined, exit_code: 1 }, 'wrong syntax');
+  const cell = async (code) => structuredOf(await run_code({ language: 'typescript', session: 'by_tsc', code }));
+  await cell('let x: number = 5;\nfunction f(a: number): number { return a * x }');
+  hasMembers(await cell('f(2)'), value('10'), 'a session');
+});
+
 test('Ruby without a session answers the value of its last expression', async (t) => {
   if ((await run_code({ language: 'ruby', code: ' ' })).isError) return t.skip('no Ruby');
   const cases = [

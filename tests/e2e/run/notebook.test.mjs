@@ -100,6 +100,8 @@ test('IPython.display works without IPython, and displays are replaced and clear
   for (const run of [(code) => run_code({ code }), cell]) {
     assert.deepEqual(valuesOf(await run(`${head}HTML('<b>')`)), ['<b>']);
     assert.deepEqual(valuesOf(await run(`${head}h = display(1, display_id=True)\nh.update(2)`)), ['2']);
+    const moved = await run(`${head}display(1, display_id='i'); print('between'); display(2)\nupdate_display(3, display_id='i')`);
+    assert.deepEqual([valuesOf(moved), textOf(moved)], [['3', '2'], '3\nbetween\n2']);
     assert.deepEqual(valuesOf(await run(`${head}for i in range(100): clear_output(wait=True); display(i)`)), ['99']);
     assert.equal(textOf(await run(`${head}import sys\nfor i in range(50): clear_output(wait=True); print(i); print(-i, file=sys.stderr)`)),
       '49\n[belljar: stderr]\n-49\n');

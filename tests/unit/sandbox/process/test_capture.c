@@ -215,6 +215,30 @@ static void clear_displays(struct displays *displays, const char *id)
 	displays_add(displays, &message);
 }
 
+static void update_takes_the_place_of_its_display(void **state)
+{
+	static struct displays displays;
+
+	add_named(&displays, "one", "a");
+	add_named(&displays, "two", "");
+	displays.items[0].number = 7;
+	displays.items[1].number = 8;
+	clear_displays(&displays, "a");
+	add_named(&displays, "ONE", "a");
+	assert_int_equal(displays.count, 2);
+	assert_string_equal(displays.items[0].text, "ONE");
+	assert_int_equal(displays.items[0].number, 7);
+	assert_string_equal(displays.items[1].text, "two");
+	assert_int_equal(displays.items[1].number, 8);
+	clear_displays(&displays, "a");
+	add_named(&displays, "other", "");
+	add_named(&displays, "late", "a");
+	assert_string_equal(displays.items[0].text, "two");
+	assert_string_equal(displays.items[2].text, "late");
+	assert_int_equal(displays.items[2].number, 0);
+	displays_done(&displays);
+}
+
 static void displays_are_cleared(void **state)
 {
 	static struct displays displays;
@@ -263,13 +287,10 @@ static void cut_text_has_complete_characters(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(head_and_tail_are_exact),
-		TEST(last_line_is_found),
-		TEST(log_has_both_streams_in_order),
-		TEST(log_of_alternating_streams_is_bounded),
-		TEST(displays_are_bounded),
-		TEST(displays_are_cleared),
-		TEST(cut_text_has_complete_characters),
+		TEST(head_and_tail_are_exact),       TEST(last_line_is_found),
+		TEST(log_has_both_streams_in_order), TEST(log_of_alternating_streams_is_bounded),
+		TEST(displays_are_bounded),          TEST(update_takes_the_place_of_its_display),
+		TEST(displays_are_cleared),          TEST(cut_text_has_complete_characters),
 	};
 
 	return RUN_TESTS("capture", all);
