@@ -1,4 +1,5 @@
-/* kernel_session.c - the kernels of Bash, Ruby and R. Their texts are in session_image.S. */
+/* kernel_session.c - the kernels of Bash, Ruby, R and Java. Their texts are in session_image.S, and
+ * that of Java is java_snippets.java. */
 #include "kernels/kernels.h"
 
 extern const char kernel_bash_loader_text[], kernel_bash_text[], kernel_bash_end[];
@@ -41,6 +42,26 @@ const struct kernel_program kernel_r = {
 	.options = (const char *const[]){ "-e", r_loader, NULL },
 	.text = kernel_r_text,
 	.text_end = kernel_r_end,
+	.session_prefix = "",
+	.runs_cells_only = true,
+};
+
+/* Java runs a program only from a file, so a shell writes it. The kernel needs no text in BOOT. */
+static const char java_loader[] =
+        "d=$(mktemp -d /tmp/belljar-XXXXXX) && printf %s \"$0\" >\"$d/Snippets.java\" && "
+        "exec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx512m -ea "
+        "-Dbelljar=\"$d\" --add-opens java.base/java.io=ALL-UNNAMED \"$d/Snippets.java\"";
+
+static const char java_text[] = "";
+
+const struct kernel_program kernel_java = {
+	.language = "java",
+	.host = "sh",
+	.needs_language = true,
+	.runners = " sh ",
+	.options = (const char *const[]){ "-c", java_loader, java_snippets_text, NULL },
+	.text = java_text,
+	.text_end = java_text,
 	.session_prefix = "",
 	.runs_cells_only = true,
 };

@@ -14,6 +14,7 @@
 struct kernel_program {
 	const char *language;        /* a row of languages.h: "python", "javascript" */
 	const char *host;            /* the row whose program runs the kernel; NULL: the same */
+	bool needs_language;         /* the language must be installed beside its host */
 	const char *runners;         /* " python3 python ": programs of the row that can run it */
 	const char *const *options;  /* the loader, behind the interpreter's path; ends in NULL */
 	const char *text, *text_end; /* from X_image.S; see kernel_source() */
@@ -39,7 +40,7 @@ struct kernel_program {
 };
 
 extern const struct kernel_program kernel_python, kernel_python_once, kernel_node,
-        kernel_typescript, kernel_bash, kernel_ruby, kernel_r;
+        kernel_typescript, kernel_bash, kernel_ruby, kernel_r, kernel_java;
 
 /* The text for the BOOT frame, behind the prefix. */
 static inline struct view kernel_source(const struct kernel_program *program)

@@ -103,7 +103,7 @@ const struct language languages[] = {
 	         { MAKES("rustc", "--edition", "2021", "-C", "opt-level=1", "-C",
 	                 "debug-assertions=on", "-o", "{out}", "{file}"),
 	           VERSION, .needs = "has cc" }),
-	LANGUAGE("java", "Java", " jshell ", " java jsh ", "Main.java", NULL,
+	LANGUAGE("java", "Java", " jshell ", " java jsh ", "Main.java", &kernel_java,
 	         { .program = "java",
 	           .needs = "has javac",
 	           .compile = { "sh", "-c", java_compile_text, "sh", "{program}", "{file}", "{out}",

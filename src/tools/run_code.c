@@ -95,7 +95,7 @@ static const struct param params[] = {
 	  .also = PARAM_ALSO("session_id"),
 	  .help = "Any name, for instance \"main\". Code with the same name shares variables and "
 	          "imports, as cells of a notebook do. For Python, JavaScript, TypeScript, "
-	          "Bash, Ruby and R. Without it the code runs in a new process.",
+	          "Bash, Ruby, R and Java. Without it the code runs in a new process.",
 	  .more = "The name has no spaces." },
 	{ .name = "args",
 	  .type = PARAM_STRINGS,

@@ -15,7 +15,7 @@
 #include "wire/table.h"
 
 enum {
-	START_MS = 20000, /* until READY; the agent kills an interpreter that hangs at its start */
+	START_MS = 60000, /* until READY; the agent kills an interpreter that hangs at its start */
 	LOADER_ARGS_MAX = 12,
 };
 

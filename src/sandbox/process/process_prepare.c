@@ -131,12 +131,16 @@ static void request_languages(struct process *process,
                               void (*fn)(void *ctx, const struct error *why))
 {
 	const struct process_options *options = &process->options;
+	const struct language *host = host_of(options);
 
 	if (options->language != NULL && options->language->kernel == &kernel_python &&
 	    options->session == NULL && !options->keep_input)
 		guess_python(process->processes);
 	process->has_probed = true;
-	process->language_request.language = host_of(options);
+	/* The probe answers as soon as it has found this language, and it finds hosts first. */
+	process->language_request.language = host;
+	if (host != options->language && options->language->kernel->needs_language)
+		process->language_request.language = options->language;
 	process->language_request.fn = fn;
 	process->language_request.ctx = process;
 	language_cache_request(process->processes->languages, &process->language_request);
@@ -176,25 +180,45 @@ static void fail_without_interpreter(struct process *process, const struct langu
 	process_fail(process, &err);
 }
 
+static bool is_found(const struct language_found *found, const struct language *language)
+{
+	int i = language_index(language);
+
+	return i >= 0 && found->of[i].runner >= 0 && found->of[i].runner < LANGUAGE_RUNNERS_MAX;
+}
+
+/* The language that the code lacks: that whose program runs it, or its own; NULL: neither. */
+static const struct language *missing_language(const struct process *process,
+                                               const struct language_found *found)
+{
+	const struct language *host = host_of(&process->options), *own = process->options.language;
+
+	if (!is_found(found, host))
+		return host;
+	return host != own && own->kernel->needs_language && !is_found(found, own) ? own : NULL;
+}
+
 static void start_code(struct process *process)
 {
 	const struct language *language = host_of(&process->options);
 	const struct language_found *found = language_cache_get(process->processes->languages);
-	int i = language_index(language);
+	const struct language *missing = missing_language(process, found);
 	const struct language_runner *runner;
 	const char *path;
 	struct error err;
+	int i;
 
-	if (i < 0 || found->of[i].runner < 0 || found->of[i].runner >= LANGUAGE_RUNNERS_MAX) {
+	if (missing != NULL) {
 		/* The language may have been installed since the last look. */
 		if (!process->has_probed) {
 			request_languages(process, on_languages);
 			return;
 		}
-		(void)language_not_found(found, language, &err);
+		(void)language_not_found(found, missing, &err);
 		process_fail(process, &err);
 		return;
 	}
+	i = language_index(language);
 	runner = &language->runners[found->of[i].runner];
 	path = arena_text(&process->arena, found->of[i].path);
 	if (can_use_interpreter(&process->options, runner->program))

@@ -20,7 +20,7 @@ function hasMembers(got, want, code) {
 // or members of the structured content.
 function session(language, cells) {
   test(`a session of ${language}: ${cells[0][0].split('\n')[0]}`, async (t) => {
-    if ((await run_code({ language, code: ' ' })).isError) return t.skip(`no ${language}`);
+    if (!structuredOf(await tools.sandbox_info()).languages.includes(language)) return t.skip(`no ${language}`);
     const name = `${language}-${Math.random()}`;
     for (const [code, expected, more] of cells) {
       const result = await run_code({ language, session: name, code, ...more });
@@ -108,6 +108,20 @@ session('r', [
   ['f <- file("/tmp/opened", "w"); sink("/tmp/sunk"); closeAllConnections(); base::closeAllConnections(); isOpen(f)', { exit_code: 1, error: /invalid connection/ }],
   ['x <- 7; Sys.sleep(600)', { timed_out: true }, { timeout_s: 2 }],
   ['x', '[1] 7\n'],
+]);
+
+const slow = { timeout_s: 120 }; // Java starts in seconds on a busy machine
+session('java', [
+  ['import java.util.stream.*;\nint x = 5;\nint twice(int n) { return n * 2; }\nSystem.out.println("hi");', 'hi\n', slow],
+  ['record P(int a) {}\nnew P(twice(x))', { values: [{ mime: 'text/plain', text: 'P[a=10]' }], stdout: '' }, slow],
+  ['int half(int n) {\n  return n / 0;\n}\nhalf(1)', { exit_code: 1, error: /"java\.lang\.ArithmeticException","message":"\/ by zero".*at half, cell 3, line 2\\n\\tat cell 3, line 4/ }, slow],
+  ['int y = missing;', { exit_code: 1, error: /CompileError.*cannot find symbol/ }, slow],
+  ['public class Main { public static void main(String[] a) { System.out.println(a[0] + new Scanner(System.in).nextLine()); } }',
+    'one line\n', { ...slow, args: ['one '], stdin: 'line\n' }],
+  ['x = 7; while (true) { }', { timed_out: true }, { timeout_s: 3 }],
+  ['System.out.println(x + System.in.read());', '6\n', slow],
+  ['x', { exit_code: 1, error: /working directory/ }, { ...slow, cwd: '/tmp' }],
+  ['System.exit(3)', { exit_code: 3, state_lost: true }, slow],
 ]);
 
 test('a plot of R is a picture', async (t) => {

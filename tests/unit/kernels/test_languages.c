@@ -174,7 +174,7 @@ static void language_names_writes_whole_names(void **state)
 	assert_string_equal(language_names(some, sizeof(some)), "python, javascript");
 	assert_string_equal(language_names(none, sizeof(none)), "");
 	assert_string_equal(language_session_names(all, sizeof(all)),
-	                    "python, javascript, typescript, bash, ruby, r");
+	                    "python, javascript, typescript, bash, ruby, r, java");
 	assert_string_equal(language_session_names(some, sizeof(some)), "python, javascript");
 }
 
