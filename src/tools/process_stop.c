@@ -2,6 +2,8 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "mcp/content.h"
+#include "sandbox/interpreter/interpreter_pool.h"
 #include "sandbox/process/process.h"
 #include "tools/catalogue.h"
 #include "tools/run/answer/run_result.h"
@@ -11,12 +13,24 @@
 enum { WAIT_MS = 5000 }; /* more than a stopped process gets before it is killed */
 
 struct stop_args {
-	const char *process, *sandbox;
+	const char *process, *session, *sandbox;
 	bool force;
 };
 
 static const struct param params[] = {
-	PROCESS_CALL_PARAM(struct stop_args, process),
+	{ .name = "process",
+	  .type = PARAM_STRING,
+	  .min = 1,
+	  .max = PROCESS_ID_MAX,
+	  .offset = offsetof(struct stop_args, process),
+	  .help = "Id from an earlier answer: \"p7\"." },
+	{ .name = "session",
+	  .type = PARAM_STRING,
+	  .min = 1,
+	  .max = SESSION_NAME_MAX,
+	  .offset = offsetof(struct stop_args, session),
+	  .also = PARAM_ALSO("session_id"),
+	  .help = "Instead: end this session, with its state." },
 	{ .name = "force",
 	  .type = PARAM_BOOL,
 	  .offset = offsetof(struct stop_args, force),
@@ -25,9 +39,39 @@ static const struct param params[] = {
 	{ 0 },
 };
 
+struct end_session {
+	struct work work;
+	const char *name;
+};
+
+static int end_session(struct work *work, struct error *err)
+{
+	struct end_session *e = container_of(work, struct end_session, work);
+	json_t *content = json_list(), *structured = json_obj();
+
+	if (process_end_session(work->sandbox, e->name, err) < 0) {
+		json_decref(content);
+		json_decref(structured);
+		return error_wrap(err, "argument 'session'");
+	}
+	/* The members that every answer of this tool has. */
+	json_set(structured, "stdout", json_str(""));
+	json_set(structured, "stderr", json_str(""));
+	json_set(structured, "duration_ms", json_int(0));
+	json_set(structured, "session", json_str(e->name));
+	json_set(structured, "state_lost", json_true());
+	json_push(content,
+	          mcp_text("[the session '%s' has ended, and its state is gone]", e->name));
+	work_answer(work, content, structured);
+	return 0;
+}
+
+static const struct work_callbacks session_callbacks = { end_session, NULL, NULL };
+
 static int process_stop_call(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct stop_args *a = args;
+	struct work *work;
 	struct process_call_options options = {
 		.process = a->process,
 		.sandbox = a->sandbox,
@@ -38,6 +82,16 @@ static int process_stop_call(struct mcp_call *call, const void *args, struct err
 	struct sandbox *sandbox;
 	struct process *process;
 
+	if ((a->process == NULL) == (a->session == NULL))
+		return error_set(err, ERR_INVALID,
+		                 "arguments 'process' and 'session': give one of them");
+	if (a->session != NULL) {
+		if (work_start(call, sizeof(struct end_session), &session_callbacks, a->sandbox,
+		               &work, err) < 0)
+			return -1;
+		container_of(work, struct end_session, work)->name = a->session;
+		return 0;
+	}
 	if (process_call_find(call, a->process, a->sandbox, &sandbox, &process, err) < 0)
 		return -1;
 	if (process_is_over(process))
@@ -52,8 +106,8 @@ static int process_stop_call(struct mcp_call *call, const void *args, struct err
 const struct mcp_tool tool_process_stop = {
 	.name = "process_stop",
 	.title = "Stop a process",
-	.help = "End a process with all it has started. Code in a session is interrupted, and the "
-	        "session keeps its state.",
+	.help = "End a process with all it has started, or a session. Code in a session is "
+	        "interrupted, and the session keeps its state.",
 	.more = "The process is asked to end (SIGTERM) and killed a little later if it does not. "
 	        "The answer says how the process ended and what it printed last. A process that "
 	        "has ended already is left as it is. Nothing else in the sandbox is affected.",

@@ -53,6 +53,10 @@ MUST_CHECK int session_join(struct interpreter_pool *pool, const char *name,
 /* Removes a cell, whether it has run or not; the next one in the queue gets its turn. */
 void session_leave(struct session_cell *cell);
 
+/* Ends a session with its state; a later cell with its name starts a new one. ERR_NOT_FOUND: there
+ * is none. ERR_INVALID: cells run or wait in it. */
+MUST_CHECK int interpreter_pool_end_session(struct interpreter_pool *pool, const char *name,
+                                            struct error *err);
 /* Whether a session has lost its state and no later cell has reported that. */
 bool interpreter_pool_has_lost_session(const struct interpreter_pool *pool);
 /* Calls each() for every session that has an interpreter or cells. is_busy: a cell runs in it. */

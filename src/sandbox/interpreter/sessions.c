@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/text/utf8.h"
 #include "kernels/kernels.h"
 #include "kernels/languages.h"
 #include "loop/loop.h"
@@ -130,8 +131,8 @@ static int fail_too_many_sessions(const struct interpreter_pool *pool, struct er
 		(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "",
 		                  container_of(node, struct session, node)->name);
 	return error_set(err, ERR_LIMIT,
-	                 "session: a sandbox has at most %d sessions: use one of %s, or another "
-	                 "sandbox (create_sandbox)",
+	                 "session: a sandbox has at most %d sessions: use one of %s, or end one "
+	                 "(process_stop)",
 	                 SESSIONS_MAX, names);
 }
 
@@ -230,6 +231,24 @@ int session_interpreter(struct session *session, const struct kernel_program *pr
 	                      &session->interpreter, err) < 0)
 		return -1;
 	*ret = session->interpreter;
+	return 0;
+}
+
+int interpreter_pool_end_session(struct interpreter_pool *pool, const char *name, struct error *err)
+{
+	struct session *session = find_session(pool, name);
+	char shown[SESSION_NAME_MAX + 1];
+
+	if (session == NULL)
+		return error_set(err, ERR_NOT_FOUND,
+		                 "there is no session '%s'; sandbox_info lists them",
+		                 utf8_escape(view_of(name), shown, sizeof shown));
+	if (session->current != NULL || session->waiting != 0)
+		return error_set(err, ERR_INVALID,
+		                 "code runs in '%s': stop its process first; sandbox_info lists "
+		                 "the processes",
+		                 session->name);
+	session_free(session);
 	return 0;
 }
 

@@ -205,6 +205,9 @@ void process_each_session(struct sandbox *sandbox,
                                        bool is_busy),
                           void *ctx);
 
+/* See interpreter_pool_end_session(). */
+MUST_CHECK int process_end_session(struct sandbox *sandbox, const char *name, struct error *err);
+
 /* --- for the sandbox itself --- */
 
 struct processes;

@@ -175,6 +175,11 @@ void process_each_session(struct sandbox *sandbox,
 	interpreter_pool_each_session(sandbox_processes(sandbox)->interpreters, each, ctx);
 }
 
+int process_end_session(struct sandbox *sandbox, const char *name, struct error *err)
+{
+	return interpreter_pool_end_session(sandbox_processes(sandbox)->interpreters, name, err);
+}
+
 void process_renew_env(struct sandbox *sandbox)
 {
 	interpreter_pool_renew(sandbox_processes(sandbox)->interpreters);

@@ -68,6 +68,24 @@ session('bash', [
   ['echo $x; local; exec', '6\nlocal\nexec\n'],
 ]);
 
+test('process_stop ends a session, and its name can be used again', async () => {
+  const run = (code, more) => run_code({ language: 'bash', session: 'over', code, ...more });
+  const names = async () => structuredOf(await tools.sandbox_info()).sessions?.map(({ session }) => session) ?? [];
+  await run('x=1');
+  assert.ok((await names()).includes('over'));
+  const ended = await tools.process_stop({ session: 'over' });
+  assert.equal(textOf(ended), "[the session 'over' has ended, and its state is gone]");
+  assert.equal(structuredOf(ended).session, 'over');
+  assert.ok(!(await names()).includes('over'));
+  hasMembers(structuredOf(await run('echo "[$x]"')), { stdout: '[]\n', state_lost: undefined }, 'a new session');
+  const { process } = structuredOf(await run('sleep 600', { background: true }));
+  assert.match(textOf(await tools.process_stop({ session: 'over' })), /^argument 'session': code runs in 'over': stop its process first/);
+  await tools.process_stop({ process });
+  structuredOf(await tools.process_stop({ session: 'over' }));
+  assert.match(textOf(await tools.process_stop({ session: 'over' })), /^argument 'session': there is no session 'over'; sandbox_info lists them/);
+  assert.match(textOf(await tools.process_stop({})), /^arguments 'process' and 'session': give one of them/);
+});
+
 test('a bash session that ends says so', async () => {
   const run = (code) => run_code({ language: 'bash', session: 'ends', code });
   await run('x=1');
