@@ -82,7 +82,11 @@ static int process_stop_call(struct mcp_call *call, const void *args, struct err
 	struct sandbox *sandbox;
 	struct process *process;
 
-	if ((a->process == NULL) == (a->session == NULL))
+	if (a->process == NULL && a->session == NULL)
+		return error_set(err, ERR_INVALID,
+		                 "argument 'process' is missing: expected the id of a process, or "
+		                 "the name of a session as 'session'");
+	if (a->process != NULL && a->session != NULL)
 		return error_set(err, ERR_INVALID,
 		                 "arguments 'process' and 'session': give one of them");
 	if (a->session != NULL) {

@@ -83,7 +83,7 @@ test('process_stop ends a session, and its name can be used again', async () => 
   await tools.process_stop({ process });
   structuredOf(await tools.process_stop({ session: 'over' }));
   assert.match(textOf(await tools.process_stop({ session: 'over' })), /^argument 'session': there is no session 'over'; sandbox_info lists them/);
-  assert.match(textOf(await tools.process_stop({})), /^arguments 'process' and 'session': give one of them/);
+  assert.match(textOf(await tools.process_stop({ process, session: 'over' })), /^arguments 'process' and 'session': give one of them/);
 });
 
 test('a bash session that ends says so', async () => {
