@@ -35,6 +35,7 @@ struct kernel_program {
 	/* The kernel for fresh runs, if it is another one than that for cells; NULL: this one. */
 	const struct kernel_program *fresh;
 	bool limits_data;     /* raises an error when memory is short; others do not recover */
+	bool saves_in_memory; /* a fresh run's code goes to CODE_DIR_MEMORY, if that has room */
 	bool runs_cells_only; /* a fresh run is a program of its own, as for any other language */
 };
 
