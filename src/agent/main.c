@@ -211,10 +211,11 @@ int main(int argc, char **argv)
 	out = is_stdio ? -1 : dup(in); /* epoll takes a descriptor only once per set */
 	if ((is_stdio && take_stdio(&in, &out, &err) < 0) || add_sources(in, out, &err) < 0)
 		agent_die(err.msg);
-	if (user != 0)
-		reach_check_ahead((uint32_t)user);
 	if (!is_stdio)
 		dispatch_hello(&agent);
+	out_flush(&agent.out); /* the server replies meanwhile */
+	if (user != 0)
+		reach_check_ahead((uint32_t)user);
 	while (run_turn())
 		continue;
 	children_kill_all(END_MS);

@@ -288,7 +288,7 @@ static void save_code(struct code *code)
 	if (code->siblings.count != 0)
 		(void)snprintf(code->dir.path, sizeof code->dir.path, "%s", SPEC_WORKSPACE);
 	else
-		code_dir_choose(&code->dir);
+		code_dir_choose(&code->dir, CODE_DIR_DISK);
 	(void)snprintf(code->file, sizeof code->file, "%s/%s", code->dir.path, name_inside(code));
 	(void)snprintf(code->out, sizeof code->out, "%s/%s", code->dir.path,
 	               code->siblings.count != 0 ? ".belljar-program" : "program");

@@ -95,6 +95,8 @@ struct engine_user {
 	/* The agent runs under the same ids as the programs, because the engine had only one id
 	 * to give. Signals and ptrace then do not separate the two. */
 	bool is_agent;
+	/* Every process in the sandbox runs under the seccomp filter of programs, the agent too. */
+	bool is_filtered;
 	char path[ENGINE_PATH_SIZE]; /* PATH of the image's programs; "": the usual one */
 };
 
@@ -130,9 +132,10 @@ struct engine_ops {
 	             struct error *err);
 	/* Kills every process of the sandbox; `ended` follows. May be called more than once. */
 	void (*kill)(struct engine_box *box);
-	/* False if there are no counters for this box. Reads a few small files, and so is cheap
-	 * enough for before and after every run. */
-	bool (*read_counters)(struct engine_box *box, struct engine_counters *ret);
+	/* False: there are no counters for this box. Each counter is a small file. Before and after
+	 * every run only memory_kills and pids_refused are read. */
+	bool (*read_counters)(struct engine_box *box, bool only_refusals,
+	                      struct engine_counters *ret);
 	/* Changes the limits on memory, processors, processes and disk of a box that has started;
 	 * one change at a time. done(ctx, NULL): the new limits hold. done() with an error: the old
 	 * limits hold, or the box has ended. done() is not called after release(). */

@@ -355,7 +355,8 @@ int spec_check(const struct spec *spec, struct error *err)
 bool spec_is_alike(const struct spec *a, const struct spec *b)
 {
 	if (memcmp(&a->limits, &b->limits, sizeof a->limits) != 0 || a->gpus != b->gpus ||
-	    a->mount_count != b->mount_count || strcmp(a->image, b->image) != 0)
+	    a->syscalls != b->syscalls || a->mount_count != b->mount_count ||
+	    strcmp(a->image, b->image) != 0)
 		return false;
 	for (unsigned i = 0; i < a->mount_count; i++)
 		if (a->mounts[i].source != b->mounts[i].source ||

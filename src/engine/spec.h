@@ -152,7 +152,7 @@ MUST_CHECK int spec_check_ceilings(const struct spec *spec, const struct spec_li
                                    uint64_t gpus, struct error *err);
 
 /* Compares the fields that an engine applies when it starts a sandbox: limits, devices, mounts,
- * image. */
+ * image, system calls. */
 bool spec_is_alike(const struct spec *a, const struct spec *b);
 
 /* Draws a new random id: "sb_" and 26 characters of a-z and 2-7. */

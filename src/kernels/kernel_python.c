@@ -13,7 +13,8 @@ static const char *const startup_env[] = {
 #define PYTHON_PROGRAM                                                                             \
 	.language = "python", .runners = " python3 python ", .options = loader_options,            \
 	.text = kernel_python_boot, .text_end = kernel_python_text, .source = kernel_python_text,  \
-	.source_end = kernel_python_end, .startup_env = startup_env, .limits_data = true
+	.source_end = kernel_python_end, .startup_env = startup_env, .limits_data = true,          \
+	.saves_in_memory = true
 
 const struct kernel_program kernel_python = {
 	PYTHON_PROGRAM,      .session_prefix = "session = True", .fresh_prefix = "",

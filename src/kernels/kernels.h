@@ -34,6 +34,7 @@ struct kernel_program {
 	 * behind BOOT and becomes the run. NULL: this one. `waiting` leads back. */
 	const struct kernel_program *once, *waiting;
 	bool limits_data;     /* raises an error when memory is short; others do not recover */
+	bool saves_in_memory; /* a fresh run's code goes to CODE_DIR_MEMORY, if that has room */
 	bool runs_cells_only; /* a fresh run is a program of its own, as for any other language */
 };
 

@@ -26,7 +26,9 @@ class Channel:
             os.set_inheritable(3, False)
 
     def tell_directory(self, path):
-        pass  # the server has chosen the directory, and removes it
+        """The server removes the directory that it has chosen, and no other."""
+        if not path.startswith(IN_MEMORY):
+            import_hidden('atexit').register(remove_main, path)
 
     def tell_names(self, names):
         names = [each for each in names.decode('ascii', 'replace').split() if each.isidentifier()]

@@ -4,6 +4,7 @@
 ONLY_AST, ALLOW_AWAIT = 0x400, 0x2000  # ast.PyCF_ONLY_AST, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 TREE_BYTES = 4096  # for longer code compile_text() is faster
 NAMES_MAX, NAMES_BYTES = 200, 4096
+IN_MEMORY = '/dev/shm/'
 
 
 def prepare_process():
@@ -40,10 +41,9 @@ def become_run(report):
         os._exit(1)
     run = Run(body)
     report.open()
-    path = os.path.join(home, run.name, 'main.py')
     codes = None
     try:
-        write_code(path, run.code, report)
+        path = write_code(os.path.join(home, run.name), run.code, report)
         try:
             compile_code = compile_tree if len(run.code) <= TREE_BYTES else compile_text
             codes, names = compile_code(run.code, path)
@@ -164,11 +164,37 @@ def compile_other(code, path):
         raise failure from None
 
 
-def write_code(path, code, report):
-    directory = os.path.dirname(path)
-    os.mkdir(directory, 0o700)
+def write_code(directory, code, report):
+    """Saves the code in a new directory and returns its path. The server chooses a directory in
+    memory (IN_MEMORY); if that has no room, or is missing in the image, the code goes to /tmp."""
+    try:
+        path = write_main(directory, code)
+    except OSError:
+        if not directory.startswith(IN_MEMORY):
+            raise
+        directory = '/tmp/' + directory[len(IN_MEMORY):]
+        path = write_main(directory, code)
     report.tell_directory(directory)
-    write_file(path, code)
+    return path
+
+
+def write_main(directory, code):
+    os.mkdir(directory, 0o700)
+    path = directory + '/main.py'
+    try:
+        write_file(path, code)
+    except OSError:
+        remove_main(directory)
+        raise
+    return path
+
+
+def remove_main(directory):
+    for remove, path in (os.unlink, directory + '/main.py'), (os.rmdir, directory):
+        try:
+            remove(path)
+        except OSError:
+            pass
 
 
 def write_file(path, data):

@@ -224,10 +224,11 @@ static int open_channel(struct sandbox *sandbox, int fd, const struct engine_use
 		.gid = user->gid,
 		.root = view_of("/"),
 		.workspace = view_of(SPEC_WORKSPACE),
-		.programs = filter_for_programs(sandbox->row.spec.syscalls),
 		.workers = filter_for_workers(),
 	};
 
+	if (!user->is_filtered)
+		welcome.programs = filter_for_programs(sandbox->row.spec.syscalls);
 	buf_init(&groups, sizeof(uint32_t));
 	/* In a user namespace with a single id setgroups() is denied, so the programs keep the
 	 * server's supplementary groups. These groups have no mapping inside and appear as 65534;

@@ -120,6 +120,8 @@ const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
 const struct engine_progress *sandbox_progress(const struct sandbox *sandbox);
 /* Reads the cgroup's counters. False: there is no cgroup, or the sandbox is not awake. */
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret);
+/* The same with memory_kills and pids_refused only. */
+bool sandbox_refusals(struct sandbox *sandbox, struct engine_counters *ret);
 /* Why the sandbox ended last, as one line; "" if it never did, or ended on request. */
 const char *sandbox_end_reason(const struct sandbox *sandbox);
 /* The limits that are lower than those it was created with, because the operator's ceilings are

@@ -92,6 +92,11 @@ static int add_row(struct manager *manager, struct sandbox_row row, struct error
 
 /* --- the prepared sandbox --- */
 
+static bool can_be_prepared(const struct sandbox_row *row)
+{
+	return row->env[0] == '\0' && row->network_allow[0] == '\0';
+}
+
 /* Compares everything that was applied when the prepared sandbox and its interpreter started. */
 static bool is_prepared(const struct manager *manager, const struct sandbox_row *row)
 {
@@ -101,12 +106,9 @@ static bool is_prepared(const struct manager *manager, const struct sandbox_row 
 	return sandbox != NULL &&
 	       (sandbox->phase == PHASE_STARTING || sandbox->phase == PHASE_HANDSHAKE ||
 	        sandbox->phase == PHASE_READY) &&
-	       spec_is_alike(&sandbox->row.spec, spec) &&
-	       sandbox->row.spec.syscalls == spec->syscalls &&
-	       sandbox->row.spec.owner == spec->owner &&
+	       spec_is_alike(&sandbox->row.spec, spec) && sandbox->row.spec.owner == spec->owner &&
 	       (sandbox->row.spec.expires_s != 0) == (spec->expires_s != 0) &&
-	       row->env[0] == '\0' && sandbox->row.network == row->network &&
-	       row->network_allow[0] == '\0';
+	       can_be_prepared(row) && sandbox->row.network == row->network;
 }
 
 void prepared_delete(struct manager *manager)
@@ -198,6 +200,9 @@ int sandbox_create(struct manager *manager, const struct sandbox_options *option
 	if (make_row(manager, options, &row, err) < 0 ||
 	    quota_admit_new(manager, options->owner, &row.spec, err) < 0)
 		return -1;
+	/* The default sandbox starts while its row is written, as a prepared one does. */
+	if (manager->prepared == NULL && strcmp(row.name, "default") == 0 && can_be_prepared(&row))
+		manager_prepare(manager, options);
 	if (is_prepared(manager, &row))
 		return take_prepared(manager, &row, ret, err);
 	prepared_delete(manager);

@@ -34,7 +34,14 @@ bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret)
 {
 	*ret = (struct engine_counters){ 0 };
 	return sandbox->box != NULL &&
-	       sandbox->manager->engine->ops->read_counters(sandbox->box, ret);
+	       sandbox->manager->engine->ops->read_counters(sandbox->box, false, ret);
+}
+
+bool sandbox_refusals(struct sandbox *sandbox, struct engine_counters *ret)
+{
+	*ret = (struct engine_counters){ 0 };
+	return sandbox->box != NULL &&
+	       sandbox->manager->engine->ops->read_counters(sandbox->box, true, ret);
 }
 
 struct loop *sandbox_loop(const struct sandbox *sandbox)

@@ -55,7 +55,8 @@ def filtered(box):
                                        names=("sh", "sleep", "cat"))
     for status in live_statuses(threads([agent, *rest])):
         assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
-        minimum = 2 if status["Name"] in ("sh", "sleep", "cat") else 1
+        # With Docker, programs have Docker's filter and one of their own. Elsewhere they inherit theirs from the agent.
+        minimum = 2 if box.mode == "D" and status["Name"] in ("sh", "sleep", "cat") else 1
         assert int(status["Seccomp_filters"]) >= minimum, status
     # The server has both as well.
     server = status_of(process.pid)

@@ -4,8 +4,10 @@ import hashlib
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -186,6 +188,36 @@ for number, (name_, program) in enumerate(SAME.items()):
     if name_ == "descriptors":
         setattr(SameOnce, "test_%03d" % number, None)  # the run has the socket as a further descriptor
 
+
+
+@unittest.skipUnless(os.access("/dev/shm", os.W_OK), "no /dev/shm")
+class InMemory(unittest.TestCase):
+    """The server chooses a directory in /dev/shm for the code of a fresh run."""
+    make_kernel = Kernel
+
+    def setUp(self):
+        self.kernel = self.make_kernel()
+        self.addCleanup(self.kernel.end)
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix="kernel-test-", dir="/dev/shm"))
+        self.addCleanup(shutil.rmtree, self.place, True)
+
+    def run_in(self, place):
+        got = self.kernel.run("print(__file__)\n1 / 0", name=str(place))
+        self.assertIn("1 / 0", got.err)  # the traceback has the line of the file
+        return got.out.strip()
+
+    def test_code_is_saved_where_the_server_says(self):
+        self.place.rmdir()
+        self.assertEqual(self.run_in(self.place), str(self.place / "main.py"))
+
+    def test_code_is_saved_below_tmp_if_that_fails(self):
+        below_tmp = pathlib.Path("/tmp") / self.place.name
+        self.assertEqual(self.run_in(self.place), str(below_tmp / "main.py"))
+        self.assertFalse(below_tmp.exists())
+
+
+class InMemoryOnce(InMemory):
+    make_kernel = OnceKernel
 
 
 class Fresh(unittest.TestCase):

@@ -1,7 +1,6 @@
 #include "agent/program/keeper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -50,34 +49,26 @@ static void on_reaped(void *ctx, pid_t pid, int status)
 
 /* --- starting ---------------------------------------------------------------------- */
 
-/* True: execve() succeeded and closed the pipe. False: *err says why the program could not
- * start. */
-static bool wait_for_start(int report, struct error *err)
+/* The child shares the keeper's memory until it has executed the program, and the keeper waits for
+ * that: no page of the keeper is copied, and a failure needs no pipe. The child has the user's id
+ * before it executes the program, but it is not dumpable, so no process of the user can read or
+ * change that memory. */
+static pid_t fork_program(const struct launch *launch, struct error *err)
 {
-	ssize_t n;
+	pid_t pid = vfork();
 
-	do
-		n = read(report, err, sizeof *err);
-	while (n < 0 && errno == EINTR);
-	return n == 0;
+	if (pid == 0)
+		launch_run(launch, err);
+	return pid;
 }
 
+/* False: *err says why the program could not be started. */
 static bool start_program(struct keeper *keeper, const struct launch *launch, struct error *err)
 {
-	int report[2];
-
-	if (pipe2(report, O_CLOEXEC) < 0) {
-		(void)error_sys(err, "pipe");
-		return false;
-	}
-	keeper->main = fork();
-	if (keeper->main < 0) { /* EAGAIN: RLIMIT_NPROC or the cgroup's pids.max is reached */
+	err->msg[0] = '\0';
+	keeper->main = fork_program(launch, err);
+	if (keeper->main < 0) /* EAGAIN: RLIMIT_NPROC or the cgroup's pids.max is reached */
 		(void)error_sys(err, "no room for another process in the sandbox");
-		return false;
-	}
-	if (keeper->main == 0)
-		launch_run(launch, report[1]);
-	(void)close(report[1]);
 	/* The agent sees the end of a pipe only when every copy of its other end is closed. */
 	(void)close(launch->in);
 	(void)close(launch->out);
@@ -88,10 +79,7 @@ static bool start_program(struct keeper *keeper, const struct launch *launch, st
 		(void)close(launch->err);
 	if (launch->control >= 0)
 		(void)close(launch->control);
-	if (!wait_for_start(report[0], err))
-		return false;
-	(void)close(report[0]);
-	return true;
+	return err->msg[0] == '\0';
 }
 
 /* --- watching ---------------------------------------------------------------------- */

@@ -161,20 +161,27 @@ static int exec_program(const struct launch *launch, struct error *err)
 	return error_sys(err, "%s", argv[0]);
 }
 
+/* Where the host's fs.suid_dumpable is 1, a change of the user id makes the memory dumpable, which
+ * is also the keeper's until execve(). */
+static int become_user(const struct launch *launch, struct error *err)
+{
+	int r = user_become(launch->user, err);
+
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return r;
+}
+
 /* The order matters: limits are set with the agent's rights, the directory is entered with the
  * user's, and the seccomp filter comes last because it may deny the calls before it. */
-void launch_run(const struct launch *launch, int report)
+void launch_run(const struct launch *launch, struct error *err)
 {
-	struct error err;
-
 	(void)umask(launch->exec->umask);
 	(void)setpriority(PRIO_PROCESS, 0, launch->nice);
 	reset_signals();
 	prefer_for_oom_killer(launch);
-	if (set_descriptors(launch, &err) == 0 && set_limits(launch, &err) == 0 &&
-	    user_become(launch->user, &err) == 0 && enter_directory(launch, &err) == 0 &&
-	    confinement_apply_program(launch->confine, &err) == 0)
-		(void)exec_program(launch, &err);
-	(void)!write(report, &err, sizeof err);
+	if (set_descriptors(launch, err) == 0 && set_limits(launch, err) == 0 &&
+	    become_user(launch, err) == 0 && enter_directory(launch, err) == 0 &&
+	    confinement_apply_program(launch->confine, err) == 0)
+		(void)exec_program(launch, err);
 	_exit(127);
 }

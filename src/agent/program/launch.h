@@ -1,4 +1,4 @@
-/* launch.h - turns a forked process into the requested program: descriptors, limits, user id,
+/* launch.h - turns a new process into the requested program: descriptors, limits, user id,
  * directory, confinement, execve(). A struct launch lives from program_open() until the program has
  * started, and owns nothing: program_io_open() and program_io_close() open and close its
  * descriptors. */
@@ -10,10 +10,11 @@
 #include "wire/message.h"
 
 struct confinement;
+struct error;
 struct user;
 
-/* How to start a program. The agent fills it in, the keeper and the program's process inherit it by
- * fork(). -1: the descriptor does not exist. */
+/* How to start a program. The agent fills it in, the keeper inherits it by fork(). -1: the
+ * descriptor does not exist. */
 struct launch {
 	const struct wire_exec *exec;
 	const struct user *user;
@@ -28,6 +29,6 @@ struct launch {
 	bool has_terminal; /* in, out and err are one terminal */
 };
 
-/* In a new child of the keeper: becomes the program, or writes a struct error to `report` and
- * exits. `report` is closed by a successful execve(). */
-NORETURN void launch_run(const struct launch *launch, int report);
+/* In a child of the keeper made by vfork(), which shares the keeper's memory: becomes the program,
+ * or sets *err and exits. */
+NORETURN void launch_run(const struct launch *launch, struct error *err);

@@ -40,7 +40,7 @@ static void reply_started(struct box *box)
 	struct broker *broker = box->broker;
 	struct engine_reply reply = { .kind = REPLY_STARTED,
 		                      .number = box->number,
-		                      .user = { SPEC_UID, SPEC_GID, true, "" } };
+		                      .user = { SPEC_UID, SPEC_GID, true, false, "" } };
 	int counters[CGROUP_COUNTER_FILES], fds[REPLY_FDS_MAX];
 	size_t count = 0;
 

@@ -25,9 +25,16 @@ struct view filter_for_programs(enum spec_syscalls calls)
 	return filter_bytes(calls);
 }
 
-struct view filter_for_agent(void)
+/* "strict" denies capset(2) and landlock_restrict_self(2), with which the agent confines a program
+ * before it executes it. */
+bool filter_is_inherited(enum spec_syscalls calls)
 {
-	return filter_bytes(FILTER_AGENT);
+	return calls != SPEC_SYSCALLS_STRICT;
+}
+
+struct view filter_for_agent(enum spec_syscalls calls)
+{
+	return filter_is_inherited(calls) ? filter_for_programs(calls) : filter_bytes(FILTER_AGENT);
 }
 
 struct view filter_for_workers(void)

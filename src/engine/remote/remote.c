@@ -193,12 +193,14 @@ static void release_box(struct engine_box *box)
 	kill_box(box);
 }
 
-static bool read_box_counters(struct engine_box *box, struct engine_counters *ret)
+static bool read_box_counters(struct engine_box *box, bool only_refusals,
+                              struct engine_counters *ret)
 {
 	*ret = (struct engine_counters){ 0 };
 	if (!box->is_started || box->cgroups == CGROUP_NONE)
 		return false;
-	cgroup_read_counters(box->counters, box->cgroups, ret);
+	(only_refusals ? cgroup_read_refusals : cgroup_read_counters)(box->counters, box->cgroups,
+	                                                              ret);
 	return true;
 }
 

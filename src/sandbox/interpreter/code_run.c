@@ -224,7 +224,8 @@ static struct kernel_run make_message(struct code_run *code, char *name, size_t 
 	if (is_cell(code)) {
 		(void)snprintf(name, size, "<cell %u>", session_of(code)->cells + 1);
 	} else {
-		code_dir_choose(&code->dir);
+		code_dir_choose(&code->dir, options->program->saves_in_memory ? CODE_DIR_MEMORY
+		                                                              : CODE_DIR_DISK);
 		(void)snprintf(name, size, "%s", code->dir.path);
 	}
 	return (struct kernel_run){

@@ -212,9 +212,14 @@ int interpreter_start(struct sandbox *sandbox, const struct interpreter_options 
 		argv[i + 1] = options->program->options[i];
 	interpreter->owner = owner;
 	interpreter->owner_ctx = ctx;
-	if (put_boot_message(&interpreter->out, options, err) < 0 ||
-	    run_start(sandbox, &run_options, &run_events, interpreter, &interpreter->run, err) <
-	            0) {
+	if (run_start(sandbox, &run_options, &run_events, interpreter, &interpreter->run, err) <
+	    0) {
+		free_interpreter(interpreter);
+		return -1;
+	}
+	/* The agent starts the process while BOOT is made, which has the whole kernel. */
+	if (put_boot_message(&interpreter->out, options, err) < 0) {
+		run_cancel(interpreter->run);
 		free_interpreter(interpreter);
 		return -1;
 	}

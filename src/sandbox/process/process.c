@@ -60,6 +60,11 @@ bool process_is_over(const struct process *process)
 	return process->phase == PROCESS_ENDED || process->phase == PROCESS_FAILED;
 }
 
+bool process_has_exited(const struct process *process)
+{
+	return process->has_exited || process->phase == PROCESS_ENDED;
+}
+
 void process_state(struct process *process, struct process_state *ret)
 {
 	const struct displays *displays = &process->displays;

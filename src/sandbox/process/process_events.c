@@ -235,6 +235,14 @@ static void on_writable(void *ctx)
 	process_feed(ctx);
 }
 
+static void on_exited(void *ctx)
+{
+	struct process *process = ctx;
+
+	process->has_exited = true;
+	process_changed(process);
+}
+
 /* The process is over when its files are closed, so that a caller who learns of the end finds them
  * complete. The next cell of the session need not wait for that. */
 static void on_ended(void *ctx, const struct run_end *end)
@@ -267,6 +275,7 @@ const struct run_events process_run_events = {
 	.output = on_output,
 	.writable = on_writable,
 	.display = on_display,
+	.exited = on_exited,
 	.ended = on_ended,
 	.failed = on_failed,
 };

@@ -258,7 +258,7 @@ void saved_code_start(struct run *run)
 	char path[128];
 	struct error err;
 
-	code_dir_choose(&code->dir);
+	code_dir_choose(&code->dir, CODE_DIR_DISK);
 	(void)snprintf(path, sizeof path, "%s/%s", code->dir.path, code->options.language->file);
 	request.write = (struct wire_write){ .mode = WIRE_WRITE_REPLACE,
 		                             .flags = WIRE_PARENTS,

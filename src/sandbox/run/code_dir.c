@@ -9,13 +9,13 @@
 #include "sandbox/channel/channel.h"
 #include "sandbox/sandbox.h"
 
-void code_dir_choose(struct code_dir *dir)
+void code_dir_choose(struct code_dir *dir, const char *below)
 {
 	uint32_t number;
 
 	if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
 		abort();
-	(void)snprintf(dir->path, sizeof dir->path, "/tmp/belljar-%u", number);
+	(void)snprintf(dir->path, sizeof dir->path, "%s/belljar-%u", below, number);
 }
 
 void code_dir_remove(struct code_dir *dir, struct sandbox *sandbox)

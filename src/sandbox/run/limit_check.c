@@ -55,7 +55,7 @@ void run_end_add_left(struct run_end *end, const struct sandbox *sandbox, struct
 void limit_check_start(struct limit_check *check, struct sandbox *sandbox)
 {
 	*check = (struct limit_check){ .sandbox = sandbox };
-	check->has_counters = sandbox_counts(sandbox, &check->before);
+	check->has_counters = sandbox_refusals(sandbox, &check->before);
 	check->refusals = gate_log_refusals(sandbox_gate_log(sandbox));
 }
 
@@ -78,9 +78,12 @@ static void add_refusals(const struct limit_check *check, struct run_end *end)
 
 /* A process was killed while the sandbox was far from its own limit, so the limit was that of the
  * cgroup above all sandboxes. A peak of 0 is not known. */
-static bool met_common_limit(const struct engine_counters *now, const struct spec_limits *limits)
+static bool met_common_limit(struct sandbox *sandbox, const struct spec_limits *limits)
 {
-	return now->memory_peak != 0 && now->memory_peak < limits->memory / 4 * 3;
+	struct engine_counters now;
+
+	return sandbox_counts(sandbox, &now) && now.memory_peak != 0 &&
+	       now.memory_peak < limits->memory / 4 * 3;
 }
 
 /* The counters are of the whole sandbox: if two runs are active at the same time, a limit that one
@@ -95,10 +98,10 @@ static void compare_counters(const struct limit_check *check, struct run_end *en
 	/* The kernel sends SIGXFSZ for a write beyond RLIMIT_FSIZE; no counter counts it. */
 	if (end->signal == SIGXFSZ || end->code == SHELL_SIGNAL + SIGXFSZ)
 		run_end_add_note(end, "%s", sandbox_file_max(check->sandbox, one_file));
-	if (!check->has_counters || !sandbox_counts(check->sandbox, &now))
+	if (!check->has_counters || !sandbox_refusals(check->sandbox, &now))
 		return;
 	end->out_of_memory = now.memory_kills > check->before.memory_kills;
-	if (end->out_of_memory && met_common_limit(&now, limits))
+	if (end->out_of_memory && met_common_limit(check->sandbox, limits))
 		run_end_add_note(end,
 		                 "memory: processes were killed, because all sandboxes of this "
 		                 "server together reached their limit; run less at a time, or "

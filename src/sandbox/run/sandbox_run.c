@@ -125,6 +125,8 @@ static void on_message(void *ctx, const struct wire_message *message)
 		run_end_add_left(&program->end, program->sandbox, exited->left);
 	program->has_exited = true;
 	loop_timer_start(program->overdue_timer, run_overdue_ms);
+	if (program->events->exited != NULL)
+		program->events->exited(program->ctx);
 }
 
 static void on_bytes(void *ctx, uint8_t channel, struct view bytes)

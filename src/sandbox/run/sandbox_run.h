@@ -47,6 +47,9 @@ struct run_events {
 	void (*control)(void *ctx, struct view bytes);
 	/* The interpreter displayed a value or reported an exception. Views end with the call. */
 	void (*display)(void *ctx, const struct kernel_message *message);
+	/* The program and all its descendants have exited; the rest of the output and `ended`
+	 * follow. Not every run sends this. */
+	void (*exited)(void *ctx);
 	void (*ended)(void *ctx, const struct run_end *end); /* last event */
 	void (*failed)(void *ctx,
 	               const struct error *why); /* last event: no exit status is known */

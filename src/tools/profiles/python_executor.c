@@ -172,7 +172,7 @@ static void begin_execute(struct profile_work *w)
 	const struct python_args *a = w->args;
 	char path[sizeof w->code.path + sizeof "/main.py"];
 
-	code_dir_choose(&w->code);
+	code_dir_choose(&w->code, CODE_DIR_DISK);
 	(void)snprintf(path, sizeof path, "%s/main.py", w->code.path);
 	profile_run(w,
 	            &(struct process_options){

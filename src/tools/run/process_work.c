@@ -34,6 +34,8 @@ struct process_work {
 	bool is_fitted;
 	struct save_output saved;
 	struct changed_files changed;
+	enum { CHANGES_UNASKED, CHANGES_ASKED, CHANGES_KNOWN } changes; /* of `changed` */
+	bool waits_for_changes;
 	struct project_install project;                                /* before the start */
 	struct auto_install packages;                                  /* after the end */
 	char remark[PROJECT_REMARK_MAX + AUTO_INSTALL_REMARK_MAX + 4]; /* of both */
@@ -157,6 +159,38 @@ static void on_changed(void *ctx)
 		answer_call(run);
 }
 
+static void on_changes(void *ctx)
+{
+	struct process_work *run = ctx;
+
+	run->changes = CHANGES_KNOWN;
+	if (run->waits_for_changes)
+		on_changed(run);
+}
+
+/* Asks the agent which files the process has changed, while its end is still being reported. */
+static void ask_for_changes(void *ctx)
+{
+	struct process_work *run = ctx;
+	struct process_state state;
+
+	if (run->changes != CHANGES_UNASKED)
+		return;
+	run->changes = CHANGES_ASKED;
+	process_state(run->process, &state);
+	changed_files_start(&run->changed, run->work.sandbox,
+	                    &(struct changed_files_options){ state.run_began_ns, run->mark, false },
+	                    on_changes, run);
+}
+
+static void wait_for_changes(struct process_work *run)
+{
+	ask_for_changes(run);
+	run->waits_for_changes = true;
+	if (run->changes == CHANGES_KNOWN)
+		on_changed(run);
+}
+
 static void on_waited(void *ctx);
 
 /* The answer is due and the process still runs: a client that knows tasks gets a task instead of
@@ -166,6 +200,7 @@ static bool wait_as_task(struct process_work *run)
 	const struct wait_options wait = { .call = run->work.call,
 		                           .began_ms = run->began_ms,
 		                           .until_ms = UINT64_MAX,
+		                           .exited = ask_for_changes,
 		                           .fn = on_waited,
 		                           .ctx = run };
 
@@ -188,10 +223,7 @@ static void finish_run(struct process_work *run)
 	    process_stream(run->process, true).total == 0)
 		work_fail(&run->work, state.why);
 	else if (is_over && !run->work.is_cancelled)
-		changed_files_start(
-		        &run->changed, run->work.sandbox,
-		        &(struct changed_files_options){ state.run_began_ns, run->mark, false },
-		        on_changed, run);
+		wait_for_changes(run);
 	else
 		answer_call(run);
 }
@@ -209,6 +241,8 @@ static int repeat_run(struct process_work *run, struct error *err)
 		return -1;
 	process_free(run->process);
 	run->process = again;
+	changed_files_done(&run->changed);
+	run->changes = CHANGES_UNASKED;
 	start_wait(run);
 	return 0;
 }
@@ -251,6 +285,7 @@ static void start_wait(struct process_work *run)
 	const struct wait_options wait = { .call = run->work.call,
 		                           .began_ms = run->began_ms,
 		                           .until_ms = find_answer_time(run),
+		                           .exited = ask_for_changes,
 		                           .fn = on_waited,
 		                           .ctx = run };
 

@@ -21,9 +21,11 @@ static void fake_kill(struct engine_box *box)
 	container_of(box, struct fake, box)->kills++;
 }
 
-static bool fake_read_counters(struct engine_box *box, struct engine_counters *ret)
+static bool fake_read_counters(struct engine_box *box, bool only_refusals,
+                               struct engine_counters *ret)
 {
 	(void)box;
+	(void)only_refusals;
 	(void)ret;
 	return false;
 }
@@ -205,7 +207,7 @@ int connect_agent(struct world *w)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	rig = (struct channel_rig){ .fd = ends[1] };
 	w->fake.box.events->started(w->fake.box.ctx, ends[0],
-	                            &(struct engine_user){ 1000, 1000, false, "" });
+	                            &(struct engine_user){ 1000, 1000, false, false, "" });
 	agent_hello(&rig);
 	agent_ready(&rig);
 	run_turns(w);

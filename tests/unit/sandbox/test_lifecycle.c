@@ -69,7 +69,7 @@ static void channel_of_killed_sandbox_is_closed(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	sandbox_delete(w->sandbox, on_result, &deleted);
 	w->fake.box.events->started(w->fake.box.ctx, ends[0],
-	                            &(struct engine_user){ 1000, 1000, false, "" });
+	                            &(struct engine_user){ 1000, 1000, false, false, "" });
 	assert_int_equal(read(ends[1], &byte, 1), 0);
 	(void)close(ends[1]);
 	assert_null(sandbox_channel(w->sandbox));

@@ -127,6 +127,9 @@ enum cgroup_kind cgroup_open_process_counters(pid_t pid, const char *within,
                                               int fds[CGROUP_COUNTER_FILES]);
 void cgroup_read_counters(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind kind,
                           struct engine_counters *ret);
+/* Sets memory_kills and pids_refused only. */
+void cgroup_read_refusals(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind kind,
+                          struct engine_counters *ret);
 /* Opens, reads and closes the counters; all are 0 without a cgroup. */
 struct engine_counters cgroup_counters_now(const struct cgroup *group);
 

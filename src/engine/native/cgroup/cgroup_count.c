@@ -157,6 +157,15 @@ static void read_keyed(int fd, const char *key, uint64_t *ret)
 		}
 }
 
+void cgroup_read_refusals(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind kind,
+                          struct engine_counters *ret)
+{
+	if (kind == CGROUP_NONE)
+		return;
+	read_keyed(fds[CGROUP_COUNTER_MEMORY_EVENTS], "oom_kill", &ret->memory_kills);
+	read_keyed(fds[CGROUP_COUNTER_PIDS_EVENTS], "max", &ret->pids_refused);
+}
+
 void cgroup_read_counters(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind kind,
                           struct engine_counters *ret)
 {
@@ -167,8 +176,7 @@ void cgroup_read_counters(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind 
 		(void)read_number(fds[CGROUP_COUNTER_MEMORY_NOW], &counts.memory_now);
 		(void)read_number(fds[CGROUP_COUNTER_MEMORY_PEAK], &counts.memory_peak);
 		(void)read_number(fds[CGROUP_COUNTER_PIDS_NOW], &counts.pids_now);
-		read_keyed(fds[CGROUP_COUNTER_MEMORY_EVENTS], "oom_kill", &counts.memory_kills);
-		read_keyed(fds[CGROUP_COUNTER_PIDS_EVENTS], "max", &counts.pids_refused);
+		cgroup_read_refusals(fds, kind, &counts);
 		/* cpuacct.usage of version 1 is a single number of nanoseconds, cpu.stat of version
 		 * 2 has lines with keys. Which of the two is open can be seen from the text. */
 		if (read_number(fds[CGROUP_COUNTER_CPU], &cpu_ns))

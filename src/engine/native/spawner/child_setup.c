@@ -217,11 +217,11 @@ static int drop_capabilities(const struct child_setup *setup, struct error *err)
 
 /* Without CAP_SYS_ADMIN the kernel accepts a filter only with no_new_privs, which also makes setuid
  * programs harmless. */
-static int install_filter(struct error *err)
+static int install_filter(enum spec_syscalls calls, struct error *err)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_sys(err, "set no_new_privs");
-	if (filter_load(filter_for_agent()) < 0)
+	if (filter_load(filter_for_agent(calls)) < 0)
 		return error_sys(err, "filter system calls");
 	return 0;
 }
@@ -259,7 +259,7 @@ static int set_up_sandbox(struct child_setup *setup, struct error *err)
 	    set_host_name(err) < 0 || mount_plan_apply(setup->plan, err) < 0)
 		return -1;
 	if (set_rlimits(setup, err) < 0 || drop_capabilities(setup, err) < 0 ||
-	    install_filter(err) < 0)
+	    install_filter(setup->spec->syscalls, err) < 0)
 		return -1;
 	return replace_stderr(err);
 }

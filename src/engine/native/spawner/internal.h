@@ -111,6 +111,7 @@ struct spawner_sandbox {
 	struct cgroup cgroup;
 	struct ids_block ids;
 	struct spec_limits limits;
+	enum spec_syscalls syscalls;
 	struct disk_watch disk;
 	struct lock_watch locks;
 	struct frozen_measuring measuring;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include "base/mem.h"
 #include "base/rights/caps.h"
 #include "engine/agent_image.h"
+#include "engine/filter/filter.h"
 #include "engine/native/spawner/internal.h"
 
 enum {
@@ -124,6 +126,8 @@ static int set_up_spawner(struct spawner *spawner, const struct spawner_options 
 	environ = NULL;
 	(void)umask(077);
 	(void)prctl(PR_SET_NAME, "belljar-spawner", 0, 0, 0);
+	/* opendir(3) allocates 32 KiB for each directory of the skeleton: the heap keeps them. */
+	(void)mallopt(M_TRIM_THRESHOLD, 1 << 20);
 	/* Each running sandbox takes several descriptors here. */
 	(void)fd_raise_limit();
 	spawner->signals = set_up_signals(err);
@@ -141,7 +145,8 @@ void spawner_reply_started(struct replies *replies, const struct host_resources 
 		                      .number = sandbox->number,
 		                      .pid = (uint32_t)sandbox->pid,
 		                      .user = { SPEC_UID, SPEC_GID,
-		                                host->userns.mode == USERNS_SINGLE_ID, "" },
+		                                host->userns.mode == USERNS_SINGLE_ID,
+		                                filter_is_inherited(sandbox->syscalls), "" },
 		                      .cgroups = host->cgroups.kind };
 	int counters[CGROUP_COUNTER_FILES], fds[REPLY_FDS_MAX];
 	size_t count = 0;

@@ -172,6 +172,7 @@ int spawner_sandbox_start(struct host_resources *host, int *image,
 		                             .dir = -1,
 		                             .is_fresh = request->spec.fresh,
 		                             .limits = request->spec.limits,
+		                             .syscalls = request->spec.syscalls,
 		                             .end = ENGINE_END_AGENT_DIED };
 	memcpy(sandbox->id, request->spec.id, sizeof sandbox->id);
 	sandbox->cgroup.unified = -1;

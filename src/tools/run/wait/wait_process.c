@@ -126,6 +126,11 @@ static void on_change(void *ctx)
 	struct wait_process *wait = ctx;
 	struct process *process = wait->watch.process;
 
+	if (process != NULL && process_has_exited(process) && !wait->has_exited) {
+		wait->has_exited = true;
+		if (wait->options.exited != NULL)
+			wait->options.exited(wait->options.ctx);
+	}
 	if (process == NULL || process_is_over(process)) {
 		loop_timer_start(wait->timer, 0);
 	} else if (wait->options.is_enough != NULL && !wait->is_checking) {

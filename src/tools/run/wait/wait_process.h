@@ -22,6 +22,9 @@ struct wait_options {
 	uint64_t began_ms, until_ms;
 	/* Whether the call can answer before the process is over; NULL: it cannot. */
 	bool (*is_enough)(void *ctx, struct process *process);
+	/* Called once, as soon as process_has_exited(), before fn. NULL: not wanted. The callback
+	 * must not free the process. */
+	void (*exited)(void *ctx);
 	/* Called once, from the loop, when the wait is over. The callback may free the process. */
 	void (*fn)(void *ctx);
 	void *ctx;
@@ -32,6 +35,7 @@ struct wait_process {
 	struct process_watch watch;
 	struct loop_timer *timer; /* NULL: inactive */
 	struct list node;         /* in the list of all active waits */
+	bool has_exited;          /* exited() was called */
 	bool is_checking;         /* the timer is due soon because the process has changed */
 	uint64_t progress_ms;     /* when progress was sent last */
 	uint64_t reported[2];     /* bytes of stdout and stderr that progress has covered */

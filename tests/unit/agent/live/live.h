@@ -97,6 +97,7 @@ struct live {
 	pid_t agent; /* in the test's PID namespace; 0: reaped */
 	int status;  /* its exit status */
 	uint32_t agent_uid;
+	enum spec_syscalls calls;
 	bool is_free;
 	bool is_pid1;
 	bool is_ready, has_failed;

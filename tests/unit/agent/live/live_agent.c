@@ -31,9 +31,9 @@ const char *live_program(void)
 }
 
 /* In the child: loads the agent's own filter, as the engine does before it executes the agent. */
-static void filter_agent(void)
+static void filter_agent(enum spec_syscalls calls)
 {
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || filter_load(filter_for_agent()) < 0)
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || filter_load(filter_for_agent(calls)) < 0)
 		_exit(74);
 }
 
@@ -85,7 +85,7 @@ static void become_agent(const char *path, int channel, bool is_pid1, const stru
 	if (live->agent_uid != 0)
 		change_user(live->agent_uid);
 	if (!live->is_free)
-		filter_agent();
+		filter_agent(live->calls);
 	(void)syscall(SYS_execveat, program, "", argv, env, AT_EMPTY_PATH);
 	_exit(73);
 }
@@ -224,8 +224,10 @@ static void set_confinement(struct wire_welcome *welcome, const struct live_opti
 		welcome->flags |= WIRE_WELCOME_LANDLOCK;
 	if (options->is_free)
 		return;
-	welcome->programs = options->programs.len != 0 ? options->programs
-	                                               : filter_for_programs(options->calls);
+	if (options->programs.len != 0)
+		welcome->programs = options->programs;
+	else if (!filter_is_inherited(options->calls))
+		welcome->programs = filter_for_programs(options->calls);
 	welcome->workers = filter_for_workers();
 }
 
@@ -252,6 +254,8 @@ void live_start(struct live *live, const struct live_options *options)
 	CHECK_OK(loop_new(&live->loop, &err), err);
 	live->timer = loop_timer_new(live->loop, live_poke, live);
 	live->agent_uid = options->agent_uid;
+	/* The agent's own filter, which "strict" has, allows what any filter of programs does. */
+	live->calls = options->programs.len != 0 ? SPEC_SYSCALLS_STRICT : options->calls;
 	live->is_free = options->is_free;
 	live->is_pid1 = options->is_pid1;
 	fd = live_launch(live, options->is_pid1);

@@ -165,20 +165,27 @@ static struct live_stream *start_worker(struct live *live, pid_t *ret)
 	return s;
 }
 
+/* Programs inherit the agent's filter; "strict" is loaded for each of them. */
 static void every_process_has_its_filter(void **state)
 {
-	struct live_stream *s;
-	struct live live;
-	pid_t worker;
+	static const enum spec_syscalls calls[] = { SPEC_SYSCALLS_STANDARD, SPEC_SYSCALLS_STRICT };
+	static const char *const of_program[] = { "Seccomp_filters:\t1\n",
+		                                  "Seccomp_filters:\t2\n" };
 
-	live_begin(&live);
-	assert_int_equal(live_status(live.agent, "Seccomp_filters:"), 1);
-	s = live_exec(&live, "grep", "Seccomp_filters:", "/proc/self/status");
-	CHECK_GOT(s, WIRE_OUT, "Seccomp_filters:\t2\n");
-	s = start_worker(&live, &worker);
-	live_end_input(s);
-	(void)live_check(s);
-	live_finish(&live);
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		struct live_stream *s;
+		struct live live;
+		pid_t worker;
+
+		start_with(&live, (struct live_options){ .calls = calls[i] });
+		assert_int_equal(live_status(live.agent, "Seccomp_filters:"), 1);
+		s = live_exec(&live, "grep", "Seccomp_filters:", "/proc/self/status");
+		CHECK_GOT(s, WIRE_OUT, of_program[i]);
+		s = start_worker(&live, &worker);
+		live_end_input(s);
+		(void)live_check(s);
+		live_finish(&live);
+	}
 }
 
 static void agent_refuses_a_filter_of_partial_instructions(void **state)

@@ -229,7 +229,36 @@ static void check_within_agent(const struct architecture *m, int nr, const uint6
 			         names[which], nr, args[0], args[1], args[2]);
 	if (!agent && is_allowed(judge(m, FILTER_WORKERS, nr, args[0], args[1], args[2])))
 		fail_msg("workers may call %d, the agent may not", nr);
+	for (unsigned which = 0; which < SPEC_SYSCALLS_COUNT; which++)
+		if (filter_is_inherited((enum spec_syscalls)which) &&
+		    !is_allowed(judge(m, which, nr, args[0], args[1], args[2])) &&
+		    is_allowed(judge(m, FILTER_WORKERS, nr, args[0], args[1], args[2])))
+			fail_msg("workers may call %d, %s, which they inherit, may not", nr,
+			         names[which]);
 	assert_true(steps <= STEPS_MAX);
+}
+
+static bool is_same_filter(struct view a, struct view b)
+{
+	return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+/* capset(2) and landlock_restrict_self(2) are the calls of the agent that "strict" denies. */
+static void agent_runs_under_the_filter_of_programs_that_it_can_work_with(void **state)
+{
+	static const int of_agent[] = { 126, 446 };
+
+	for (unsigned which = 0; which < SPEC_SYSCALLS_COUNT; which++) {
+		enum spec_syscalls set = (enum spec_syscalls)which;
+		bool can_work = true;
+
+		for (size_t i = 0; i < ARRAY_LEN(of_agent); i++)
+			can_work &= is_allowed(
+			        judge(&architectures[0], which, of_agent[i], 0, 0, 0));
+		assert_int_equal(filter_is_inherited(set), can_work);
+		assert_int_equal(is_same_filter(filter_for_agent(set), filter_for_programs(set)),
+		                 can_work);
+	}
 }
 
 static void agent_filter_allows_what_any_other_allows(void **state)
@@ -462,7 +491,7 @@ static void every_filter_is_different(void **state)
 
 	for (unsigned i = 0; i < SPEC_SYSCALLS_COUNT; i++)
 		seen[i] = filter_for_programs((enum spec_syscalls)i);
-	seen[FILTER_AGENT] = filter_for_agent();
+	seen[FILTER_AGENT] = filter_for_agent(SPEC_SYSCALLS_STRICT);
 	seen[FILTER_WORKERS] = filter_for_workers();
 	seen[FILTER_SERVER] = filter_for_server();
 	seen[FILTER_PORTER] = filter_for_porter();
@@ -481,6 +510,7 @@ int main(void)
 	const struct CMUnitTest all[] = {
 		TEST(each_filter_allows_exactly_the_expected_calls),
 		TEST(agent_filter_allows_what_any_other_allows),
+		TEST(agent_runs_under_the_filter_of_programs_that_it_can_work_with),
 		TEST(calls_of_another_architecture_kill_the_process),
 		TEST(unknown_numbers_fail_with_enosys),
 		TEST(frequent_calls_take_few_instructions),

@@ -45,7 +45,7 @@ static void spare_interpreter_serves_fresh_code(void **state)
 	               "os.environ['E'])\nsys.exit(3)"),
 	        .in = VIEW("in"), .args = (const char *const[]){ "a", "b", NULL }, .cwd = "/tmp",
 	        .env = (const char *const[]){ "E=x", NULL });
-	RIG_RUN(0, "0\n", RIG_SH("ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
+	RIG_RUN(0, "0\n", RIG_SH("ls -d /tmp/belljar-* /dev/shm/belljar-* 2>/dev/null | wc -l"));
 }
 
 static void startup_variable_needs_an_own_interpreter(void **state)
@@ -151,7 +151,8 @@ static void deadline_ends_fresh_code(void **state)
 	process_free(process);
 	rig_turn(200);
 	RIG_RUN(0, "again\n", PYTHON("print('again')"));
-	RIG_RUN(0, "0\n", RIG_SH("sleep 0.2; ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
+	RIG_RUN(0, "0\n",
+	        RIG_SH("sleep 0.2; ls -d /tmp/belljar-* /dev/shm/belljar-* 2>/dev/null | wc -l"));
 }
 
 static void killed_fresh_code_reports_its_signal(void **state)
@@ -214,8 +215,10 @@ static void freed_process_ends_its_fresh_run(void **state)
 	RIG_UNTIL(count_pids() <= idle, RIG_MS);
 	/* The agent removes the directories while it starts this shell. */
 	RIG_RUN(0, "0\n",
-	        RIG_SH("for i in $(seq 600); do ls -d /tmp/belljar-* >/dev/null 2>&1 || break; "
-	               "sleep 0.1; done; ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
+	        RIG_SH("for i in $(seq 600); do "
+	               "ls -d /tmp/belljar-* /dev/shm/belljar-* 2>/dev/null | grep -q . || break; "
+	               "sleep 0.1; done; "
+	               "ls -d /tmp/belljar-* /dev/shm/belljar-* 2>/dev/null | wc -l"));
 }
 
 /* --- code and its spare ----------------------------------------------------------------------- */
@@ -325,7 +328,8 @@ static void node_spare_is_replaced_after_each_run(void **state)
 	start = clock_now_ms();
 	RIG_RUN(5, "2\n", RIG_CODE("javascript", "console.log(2); process.exitCode = 5"));
 	print_message("fresh node: %d ms\n", (int)(clock_now_ms() - start));
-	RIG_RUN(0, "0\n", RIG_SH("sleep 0.3; ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
+	RIG_RUN(0, "0\n",
+	        RIG_SH("sleep 0.3; ls -d /tmp/belljar-* /dev/shm/belljar-* 2>/dev/null | wc -l"));
 }
 
 int main(void)

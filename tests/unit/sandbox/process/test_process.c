@@ -328,7 +328,8 @@ static void script_is_executed_and_removed(void **state)
 	RIG_NEEDED();
 	RIG_RUN(4, "a b /workspace\nin", RIG_CODE("sh", "echo $* $PWD; cat; exit 4"),
 	        .args = (const char *const[]){ "a", "b", NULL }, .in = VIEW("in"));
-	RIG_RUN(0, "0\n", RIG_SH("sleep 0.3; ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
+	RIG_RUN(0, "0\n",
+	        RIG_SH("sleep 0.3; ls -d /tmp/belljar-* /dev/shm/belljar-* 2>/dev/null | wc -l"));
 }
 
 static void compile_error_differs_from_exit_code(void **state)
@@ -403,7 +404,8 @@ static void freed_process_leaves_no_processes_or_files(void **state)
 	assert_true(sandbox_counts(rig.sandbox, &counts) && counts.pids_now > before);
 	process_free(process);
 	RIG_UNTIL(sandbox_counts(rig.sandbox, &counts) && counts.pids_now <= before, RIG_MS);
-	RIG_RUN(0, "0\n", RIG_SH("sleep 0.2; ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
+	RIG_RUN(0, "0\n",
+	        RIG_SH("sleep 0.2; ls -d /tmp/belljar-* /dev/shm/belljar-* 2>/dev/null | wc -l"));
 	process = RIG_START(RIG_SH("true")); /* before it has started */
 	process_free(process);
 }
