@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 		agent_die(err.msg);
 	if (!is_stdio)
 		dispatch_hello(&agent);
-	out_flush(&agent.out); /* the server replies meanwhile */
+	outgoing_flush(&agent.out); /* the server replies meanwhile */
 	if (user != 0)
 		reach_check_ahead((uint32_t)user);
 	while (run_turn())
