@@ -366,7 +366,7 @@ class Display(Notebook):
                 ("IFrame('http://a', 1, 2)", ("text/html", '<iframe width="1" height="2" src="http://a"></iframe>', "")),
                 ("Video('http://a/b.mp4')", ("text/html", '<video controls src="http://a/b.mp4"></video>', "")),
                 ("Audio([0.0, 0.5], rate=8000)", ("audio/wav", "", self.path("audio-1.wav"))),
-                ("Image(url='http://a/b.png')", ("text/html", '<img src="http://a/b.png">', "")),
+                ("Image(url='http://a/b.png')", ("text/html", '<img src="http://a/b.png"/>', "")),
                 ("SVG('<svg/>')", ("image/svg+xml", "<svg/>", "")),
                 ("SVG('<svg>' + 'a' * 1024 + '</svg>')", ("image/svg+xml", "", self.path("image-1.svg"))),
                 ("Image(%r)" % png(3, 2), ("image/png", "", self.path("image-2.png"))),
@@ -375,6 +375,10 @@ class Display(Notebook):
                 continue  # its HTML differs from that of the stand-in
             with self.subTest(code=code):
                 self.gives(self.IMPORT + code, *want)
+        self.gives(self.IMPORT + "Image(url='http://a/b.png', width=2, height=3)._repr_html_(), HTML('<b>')",
+                   "('<img src=\"http://a/b.png\" width=\"2\" height=\"3\"/>', <IPython.core.display.HTML object>)")
+        self.gives(self.IMPORT + "for wrong in 'Image()', 'Image(b\"\", format=\"bad\", embed=True)', 'Video(b\"abc\")':\n"
+                   "    try: eval(wrong)\n    except ValueError: print('refused')", out="refused\n" * 3)
         (self.kernel.home / "a.png").write_bytes(png(4, 4))
         self.gives(self.IMPORT + "Image('a.png')", ("image/png", "", self.path("image-3.png")))
         self.gives("import IPython\nfrom IPython.core.display import HTML\nIPython.display.HTML is HTML", "True")

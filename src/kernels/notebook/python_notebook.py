@@ -92,6 +92,9 @@ class DisplayObject:
             with urllib.request.urlopen(self.url) as answer:
                 self.data = answer.read().decode()
 
+    def __repr__(self):
+        return '<IPython.core.display.%s object>' % type(self).__name__
+
     def _repr_mimebundle_(self, include=None, exclude=None):
         return {self.mime: self.data}
 
@@ -211,7 +214,7 @@ class Media(DisplayObject):
     """Bytes: a file is named in the answer. An address is answered as HTML, as a browser needs
     it."""
     is_binary = True
-    tag = '<img src="%s">'
+    tag = '<img src="%s"/>'
     fallback = 'png'
 
     def __init__(self, data=None, url=None, filename=None, format=None, embed=None, width=None,
@@ -240,6 +243,25 @@ class Media(DisplayObject):
 
 
 class Image(Media):
+    def __init__(self, data=None, url=None, filename=None, format=None, *args, **options):
+        if data is None and url is None and filename is None:
+            raise ValueError('No image data found. Expecting filename, url, or data.')
+        if format is not None and format.lower() not in MIME_OF:
+            raise ValueError('Cannot embed the %r image format' % format)
+        super().__init__(data, url, filename, format, *args, **options)
+
+    def _repr_html_(self):
+        if self.data is not None:
+            return None
+        size = ''.join(' %s="%d"' % each for each in (('width', self.width), ('height', self.height))
+                       if each[1])
+        return (self.tag % html.escape(self.url)).replace('/>', size + '/>')
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        if self.data is None:
+            return {'text/html': self._repr_html_()}
+        return super()._repr_mimebundle_(include, exclude)
+
     def _repr_png_(self):
         return self.data if self.mime == 'image/png' else None
 
@@ -249,6 +271,11 @@ class Image(Media):
 
 class Video(Media):
     tag, fallback = '<video controls src="%s"></video>', 'mp4'
+
+    def __init__(self, data=None, *args, **options):
+        if isinstance(data, bytes) and not (options.get('embed') and options.get('mimetype')):
+            raise ValueError('Video(bytes) needs embed=True and mimetype, such as "video/mp4"')
+        super().__init__(data, *args, **options)
 
 
 class Audio(Media):
