@@ -7,7 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text/utf8.h"
@@ -94,16 +93,6 @@ static int write_filtered(struct foreground *fg, bool to_error, struct view byte
 	return 0;
 }
 
-static bool is_about_file_size(struct view bytes)
-{
-	static const char *const messages[] = { SANDBOX_FILE_MAX_MESSAGES };
-
-	for (size_t i = 0; i < ARRAY_LEN(messages); i++)
-		if (memmem(bytes.ptr, bytes.len, messages[i], strlen(messages[i])) != NULL)
-			return true;
-	return false;
-}
-
 static void on_output(void *ctx, bool is_stderr, struct view bytes)
 {
 	struct foreground *fg = ctx;
@@ -111,7 +100,6 @@ static void on_output(void *ctx, bool is_stderr, struct view bytes)
 	struct error err;
 	int r;
 
-	fg->met_file_size |= is_stderr && is_about_file_size(bytes);
 	fg->unwritten[is_stderr] += bytes.len;
 	if (fg->is_terminal[to_error])
 		r = write_filtered(fg, to_error, bytes, &err);
@@ -182,19 +170,6 @@ static const char *line_end(const struct foreground *fg)
 	return fg->options.on_screen ? "\r\n" : "\n";
 }
 
-static void print_note(const struct foreground *fg, const char *note)
-{
-	char one_file[SANDBOX_FILE_MAX_SIZE];
-
-	if (note[0] != '\0')
-		(void)fprintf(stderr, "belljar: %s%s", note, line_end(fg));
-	if (fg->met_file_size && strstr(note, SANDBOX_ONE_FILE) == NULL &&
-	    strstr(note, SANDBOX_NO_ROOM) == NULL)
-		(void)fprintf(stderr, "belljar: %s%s",
-		              sandbox_file_max(attachment_sandbox(fg->attachment), one_file),
-		              line_end(fg));
-}
-
 static void on_ended(void *ctx, const struct run_end *end)
 {
 	struct foreground *fg = ctx;
@@ -214,7 +189,8 @@ static void on_ended(void *ctx, const struct run_end *end)
 		fg->status = end->code;
 		(void)snprintf(outcome, sizeof outcome, "exit code %d", end->code);
 	}
-	print_note(fg, end->note);
+	if (end->note[0] != '\0')
+		(void)fprintf(stderr, "belljar: %s\n", end->note);
 	record_run(fg, outcome);
 	end_when_written(fg);
 }
@@ -285,7 +261,7 @@ int foreground_start(struct foreground *fg, const struct foreground_options *opt
                      struct error *err)
 {
 	fg->options = *options;
-	fg->is_over = fg->met_file_size = false;
+	fg->is_over = false;
 	fg->started_s = (int64_t)time(NULL);
 	fg->started_ms = clock_now_ms();
 	describe_program(fg);

@@ -46,8 +46,7 @@ struct foreground {
 	struct view typed;   /* input that the program has not accepted yet */
 	char typed_bytes[INPUT_CHUNK];
 	bool input_ended;
-	bool is_over;       /* `ended` was called, or must not be called */
-	bool met_file_size; /* the program has reported that it could not make a file larger */
+	bool is_over; /* `ended` was called, or must not be called */
 	int status;
 };
 

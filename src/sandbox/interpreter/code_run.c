@@ -120,6 +120,7 @@ static void on_output(void *ctx, bool is_stderr, struct view bytes)
 	struct code_run *code = ctx;
 
 	code->unconsumed[is_stderr] += bytes.len;
+	limit_check_output(&code->limits, is_stderr, bytes);
 	code->events->output(code->ctx, is_stderr, bytes);
 }
 

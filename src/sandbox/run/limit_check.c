@@ -59,6 +59,15 @@ void limit_check_start(struct limit_check *check, struct sandbox *sandbox)
 	check->refusals = gate_log_refusals(sandbox_gate_log(sandbox));
 }
 
+void limit_check_output(struct limit_check *check, bool is_stderr, struct view bytes)
+{
+	static const char *const messages[] = { SANDBOX_FILE_MAX_MESSAGES };
+
+	for (size_t i = 0; is_stderr && i < ARRAY_LEN(messages); i++)
+		if (memmem(bytes.ptr, bytes.len, messages[i], strlen(messages[i])) != NULL)
+			check->met_file_max = true;
+}
+
 /* Programs show a refusal in their own ways, often without the text of the gate. */
 static void add_refusals(const struct limit_check *check, struct run_end *end)
 {
@@ -95,8 +104,9 @@ static void compare_counters(const struct limit_check *check, struct run_end *en
 	char more[SANDBOX_MORE_SIZE], one_file[SANDBOX_FILE_MAX_SIZE];
 	struct engine_counters now;
 
-	/* The kernel sends SIGXFSZ for a write beyond RLIMIT_FSIZE; no counter counts it. */
-	if (end->signal == SIGXFSZ || end->code == SHELL_SIGNAL + SIGXFSZ)
+	/* The kernel sends SIGXFSZ for a write beyond RLIMIT_FSIZE. Programs ignore it from the
+	 * start, but Python's subprocess gives its children the default action. */
+	if (check->met_file_max || end->signal == SIGXFSZ || end->code == SHELL_SIGNAL + SIGXFSZ)
 		run_end_add_note(end, "%s", sandbox_file_max(check->sandbox, one_file));
 	if (!check->has_counters || !sandbox_refusals(check->sandbox, &now))
 		return;
@@ -136,9 +146,11 @@ static void on_stats(void *ctx, const struct wire_message *message)
 	/* The agent is hostile, too: a wrong answer here only changes a note of its own sandbox. */
 	if (message->type != WIRE_STATS_ARE || (stats->known & WIRE_STATS_DISK) == 0)
 		return;
-	if (is_nearly_used_up(stats->disk_used, stats->disk_total, FULL_WITHIN))
-		run_end_add_note(check->end, "%s", sandbox_no_room(check->sandbox, no_room));
-	else if (is_nearly_used_up(stats->files_used, stats->files_total, 0))
+	if (is_nearly_used_up(stats->disk_used, stats->disk_total, FULL_WITHIN)) {
+		if (strstr(check->end->note, SANDBOX_ONE_FILE) == NULL)
+			run_end_add_note(check->end, "%s",
+			                 sandbox_no_room(check->sandbox, no_room));
+	} else if (is_nearly_used_up(stats->files_used, stats->files_total, 0))
 		run_end_add_note(check->end,
 		                 "inodes: no more files can be made, the limit is %llu: delete "
 		                 "files",

@@ -134,6 +134,7 @@ static void on_bytes(void *ctx, uint8_t channel, struct view bytes)
 	struct program *program = ctx;
 
 	if (channel != WIRE_CONTROL_OUT) {
+		limit_check_output(&program->limits, channel == WIRE_ERR, bytes);
 		program->events->output(program->ctx, channel == WIRE_ERR, bytes);
 		return;
 	}
