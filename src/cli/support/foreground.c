@@ -190,7 +190,7 @@ static void on_ended(void *ctx, const struct run_end *end)
 		(void)snprintf(outcome, sizeof outcome, "exit code %d", end->code);
 	}
 	if (end->note[0] != '\0')
-		(void)fprintf(stderr, "belljar: %s\n", end->note);
+		(void)fprintf(stderr, "belljar: %s%s", end->note, line_end(fg));
 	record_run(fg, outcome);
 	end_when_written(fg);
 }
