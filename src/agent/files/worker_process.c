@@ -109,7 +109,7 @@ static void set_limits(void)
 #endif
 }
 
-/* The filter of confine_worker() refuses getrlimit(2). */
+/* The filter of confinement_apply_worker() refuses getrlimit(2). */
 static bool has_small_files(void)
 {
 	struct rlimit size;
