@@ -42,10 +42,11 @@ without_sanitizers="$without_sanitizers|cli|doctor|ends|buffering|sdk2|http_sdk|
     conformance_suite build/san
   fi
   soak_suites
+  script_suites
   live_suites
+  # Hundreds of short ones are last: no processor waits for the end of a long one.
   unit_suites
   corpus_suites
-  script_suites
 } >build/suites/list
 
 nice -n 5 sh tests/suite.sh 5000 lint sh tests/lint.sh &
@@ -62,7 +63,7 @@ if is_root || [ -n "${DOCKER_HOST:-}" ]; then
   } &
   containers=$!
 fi
-run_suites build/suites/list "$(($(nproc) + 1))"
+run_suites build/suites/list "$(($(nproc) + 2))"
 
 if is_root; then
   sh tests/suite.sh 1800 "escape by exhaustion" python3 tests/escape/run.py --exhaustion only
