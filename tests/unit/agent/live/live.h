@@ -115,6 +115,8 @@ void live_stop(struct live *live);
 
 /* The path of the agent's program. */
 const char *live_program(void);
+/* Whether programs inherit the agent's filter. If not, the agent loads a filter for each. */
+bool live_inherits_filter(enum spec_syscalls calls);
 /* Starts only the process and returns the test's end of the channel. */
 int live_launch(struct live *live, bool is_pid1);
 /* Whether the agent exits within the time. Its status is in live->status then. */

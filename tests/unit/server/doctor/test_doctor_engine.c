@@ -99,8 +99,8 @@ static void missing_required_layer_is_refused(void **state)
 	CHECK_OK(doctor_require_engine("ids,seccomp,kernel", &none, &err), err);
 	CHECK_OK(doctor_require_engine("cgroups,memory,cpu,disk", &full, &err), err);
 	CHECK_ERROR(doctor_require_engine("cgroups", &none, &err), err, ERR_UNSUPPORTED,
-	            "required layer 'cgroups' is off: none available: --no-cgroups; what helps: do "
-	            "without --no-cgroups");
+	            "required layer 'cgroups' is off: none available: --no-cgroups; what helps: "
+	            "start belljar without --no-cgroups");
 	CHECK_ERROR(doctor_require_engine("swap,ids,cpu", &none, &err), err, ERR_UNSUPPORTED,
 	            "required layer 'swap' is off: not limited (and 1 more); what helps: see "
 	            "'cgroups'");
