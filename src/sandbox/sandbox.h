@@ -154,7 +154,7 @@ const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument,
 enum { SANDBOX_FILE_MAX_SIZE = 240 };
 #define SANDBOX_ONE_FILE "one file may have at most "
 const char *sandbox_file_max(const struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE]);
-/* What programs and shells print about a write that this limit refuses. */
+/* Error texts that programs and shells print when RLIMIT_FSIZE refuses a write (EFBIG). */
 #define SANDBOX_FILE_MAX_MESSAGES "File too large", "file too large", "File size limit exceeded"
 /* Writes that the disk limit is reached, and how the reader gets room. Returns out. */
 #define SANDBOX_NO_ROOM "disk: no room is left"

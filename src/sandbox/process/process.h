@@ -145,8 +145,8 @@ void process_unwatch(struct process_watch *watch);
 const char *process_id(const struct process *process);
 const char *process_label(const struct process *process); /* one line: the command or the code */
 bool process_is_over(const struct process *process);      /* ENDED or FAILED */
-/* What the process executed has come to its end, and changes no file any more. Output and the end
- * itself may still be under way. */
+/* The program, or the code in its interpreter, has ended and changes no file any more. Its last
+ * output and its exit status may not have arrived yet. */
 bool process_has_exited(const struct process *process);
 /* Pointers in *ret are valid until the next turn of the loop. */
 void process_state(struct process *process, struct process_state *ret);

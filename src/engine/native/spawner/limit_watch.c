@@ -107,7 +107,7 @@ int limit_watch_timeout_ms(const struct spawner *spawner)
 	return is_any_running ? MEMORY_MS : -1;
 }
 
-/* What a full sandbox may grow by before it is killed. */
+/* The bytes that a full sandbox may still grow by before it is killed. */
 static uint64_t room_when_full(const struct spawner_sandbox *sandbox)
 {
 	return sandbox->limits.disk - spec_disk_full(&sandbox->limits);
@@ -283,8 +283,8 @@ static void apply_disk_result(struct spawner_sandbox *sandbox, const struct jani
 		spawner_sandbox_kill(sandbox, ENGINE_END_INODE_LIMIT);
 }
 
-/* What the sandbox may use before it is measured again: a full one is measured several times before
- * it is killed, so that more writes can be stopped first. */
+/* The use of the disk, in bytes, at which the sandbox is measured again. A full sandbox is measured
+ * several times before it is killed, so that more writes can be stopped first. */
 static uint64_t next_measuring_at(const struct spawner_sandbox *sandbox)
 {
 	const struct disk_watch *disk = &sandbox->disk;

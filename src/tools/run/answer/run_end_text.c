@@ -16,8 +16,8 @@ static const char *describe_silence(const struct run_result *r, bool is_cell)
 	                 "flush)";
 }
 
-/* What the end of the time did. A cell that replaces the traps of its interpreter ends it at the
- * interrupt. */
+/* Says what happened to the process when its time was over. A Bash cell that replaces the traps of
+ * its interpreter ends the interpreter when SIGINT arrives. */
 static const char *describe_time_out(const struct process_state *state, bool is_cell)
 {
 	if (!is_cell)
