@@ -5,10 +5,13 @@
 # "N passed, M failed". A suite that crashes, hangs or prints no plan is a failure. A suite that fails
 # is run once more at the end, by itself.
 #
+# Everything runs once: an end-to-end test either under the sanitizers or, where it mostly runs other programs, with
+# the program as it is released. `make test-long` runs them with both.
+#
 # Three lines of work run side by side: the suites of this machine, the suites on Docker and then on Podman,
 # and, with a low priority, lint. The virtual machine runs beside them, with a high priority, because a kernel
 # that does not get a processor for half a minute reports that and stops. The attacks that use up the machine
-# run when the suites of this machine are done.
+# wait half of their time, so the unit tests run beside them.
 set -eu
 . tests/suites.sh
 clear_results
@@ -27,27 +30,27 @@ is_root() {
   [ "$(id -u)" -eq 0 ]
 }
 
-without_sanitizers='packages.*|profile_(code_executor|hostile|packages|walks|words)|languages|limits|notes|questions'
-without_sanitizers="$without_sanitizers|cli|doctor|ends|buffering|sdk2|http_sdk|http_tools"
+released='packages.*|profile_(code_executor|hostile|packages|walks|words)|languages|limits|notes|questions'
+released="$released|cli|doctor|ends|buffering|sdk2|http_sdk|http_tools"
 {
   # The slow suites come first.
   ! is_root || seconds=2400 add "escape" python3 tests/escape/run.py --exhaustion without
   if $npm_ok; then
     # shellcheck disable=SC2046 # words
-    end_to_end_suites build $(end_to_end_files '*')
-    # Without those that mostly run other programs, or the same code as another file: make test-long has them.
+    end_to_end_suites build $(end_to_end_files '*' | grep -E "/($released)\.test\.mjs$")
     # shellcheck disable=SC2046
-    end_to_end_suites build/san $(end_to_end_files '*' | grep -vE "/($without_sanitizers)\.test\.mjs$")
-    conformance_suite build
+    end_to_end_suites build/san $(end_to_end_files '*' | grep -vE "/($released)\.test\.mjs$")
     conformance_suite build/san
   fi
   soak_suites
   script_suites
-  live_suites
-  # Hundreds of short ones are last: no processor waits for the end of a long one.
+} >build/suites/list
+{
+  live_suites build/san/agent
+  live_suites "" | grep test_live_run
   unit_suites
   corpus_suites
-} >build/suites/list
+} >build/suites/units
 
 nice -n 5 sh tests/suite.sh 5000 lint sh tests/lint.sh &
 beside=$!
@@ -64,7 +67,8 @@ if is_root || [ -n "${DOCKER_HOST:-}" ]; then
   containers=$!
 fi
 run_suites build/suites/list "$(($(nproc) + 2))"
-
+run_suites build/suites/units "$(nproc)" &
+units=$!
 if is_root; then
   sh tests/suite.sh 1800 "escape by exhaustion" python3 tests/escape/run.py --exhaustion only
   wait "$containers"
@@ -75,6 +79,6 @@ else
 fi
 
 # shellcheck disable=SC2086 # a list
-wait $beside $containers
+wait $beside $containers $units
 run_failed_again
 count_results

@@ -6,6 +6,8 @@
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
 export UBSAN_OPTIONS=print_stacktrace=1
 export CMOCKA_MESSAGE_OUTPUT=TAP
+# Debian's programs first: pyenv's python3 is a script that starts thirty shells.
+export PATH="/usr/sbin:/usr/bin:/sbin:/bin:$PATH"
 seconds=900 # of a usual suite; the long ones have more, for a machine that does other work as well
 
 # clear_results - forgets what an earlier run found
@@ -31,14 +33,13 @@ unit_suites() {
   done
 }
 
-# live_suites - the agent's live tests, once with the released agent and once with the agent under
-# the sanitizers; their large file is a part of what test_live_load.c transfers by default
+# live_suites AGENT - the agent's live tests, with the agent in that file, "" for the released one; their large file is
+# a part of what test_live_load.c transfers by default
 live_suites() {
   for source in tests/unit/agent/live/test_*.c; do
     name=$(basename "$source" .c)
-    add "unit agent/live/$name" env BELLJAR_LOAD_MIB=32 "build/san/unit/agent/live/$name"
-    add "unit agent/live/$name with build/san/agent" \
-      env BELLJAR_AGENT="$PWD/build/san/agent" BELLJAR_LOAD_MIB=32 "build/san/unit/agent/live/$name"
+    add "unit agent/live/$name${1:+ with $1}" \
+      env ${1:+BELLJAR_AGENT="$PWD/$1"} BELLJAR_LOAD_MIB=32 "build/san/unit/agent/live/$name"
   done
 }
 
