@@ -302,7 +302,7 @@ $(NODE_PACKAGES): tests/%/node_modules/.package-lock.json: tests/%/package-lock.
 test: $(NODE_PACKAGES) test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/in_memory.sh sh tests/run.sh
 
-test-long: test-programs ## what takes too long for every day: clang's analyser, all end-to-end tests under the sanitizers and on Docker and Podman, all attacks as each user, here and with cgroup version 2, soaks of SOAK_SECONDS over stdio and HTTP, and a load of 5,500 connections (root; 150 minutes)
+test-long: test-programs ## what takes too long for every day: clang's analyser, all end-to-end tests with the released program, under the sanitizers, on Docker and on Podman, all attacks as each user, here and with cgroup version 2, soaks of SOAK_SECONDS over stdio and HTTP, and a load of 5,500 connections (root; 150 minutes)
 	rm -rf build/lint && $(MAKE) lint ANALYSE=1
 	sh tests/in_memory.sh sh tests/long.sh
 	python3 tests/escape/run.py --long
