@@ -30,6 +30,7 @@ list_suites() {
   [ "$1" = podman ] || seconds=1800 add "escape on docker" sh tests/docker/run.sh escape --exhaustion without \
     "${attacks:---only=CE,FS,KI,PV,SC}"
   if [ "$1" = docker ]; then
+    add "escape by exhaustion on docker" sh tests/docker/run.sh escape --exhaustion only
     for name in life daemons; do
       add "$name on docker" env DOCKER_HOST="$given" DAEMON= sh tests/docker/run.sh docker "tests/docker/$name.test.mjs"
     done

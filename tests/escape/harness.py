@@ -26,16 +26,18 @@ import on_docker
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
-# The users that belljar runs as. U and S have no entry in /etc/passwd; run.py gives U subordinate ids.
+# The users that belljar runs as. U and S have no entry in /etc/passwd; run.py gives U subordinate ids. Limits of
+# processes count a user's processes, so two runs of these tests side by side have different users.
+FIRST_USER = int(os.environ.get("ESCAPE_FIRST_USER", "61001"))
 MODES = {
     "R": dict(uid=0, what="root"),
-    "U": dict(uid=61001, what="an ordinary user with subordinate ids"),
-    "S": dict(uid=61002, what="an ordinary user with one id"),
+    "U": dict(uid=FIRST_USER, what="an ordinary user with subordinate ids"),
+    "S": dict(uid=FIRST_USER + 1, what="an ordinary user with one id"),
     # Only with --mode D, on the daemon that DOCKER_HOST names: tests/docker/run.sh escape
     "D": dict(uid=0, what="root, with the docker engine"),
 }
-SUBORDINATE_FIRST = 700000
 SUBORDINATE_COUNT = 65536
+SUBORDINATE_FIRST = 700000 + (FIRST_USER - 61001) * SUBORDINATE_COUNT
 
 TESTS = []
 NOT_TESTED = []
