@@ -82,8 +82,9 @@ struct skeleton {
 };
 
 /* Finds or makes the skeleton for the host's files as they are now, owned by owner:group, in the
- * directory `parent`, and removes skeletons that no server has locked. Reads the host's tree, so it
- * comes before base_tree_enter(). */
+ * directory `parent`, and removes skeletons that no server has locked. Servers with different state
+ * directories may use the same `parent`. Reads the host's tree, so it comes before
+ * base_tree_enter(). */
 MUST_CHECK int skeleton_open(int parent, uid_t owner, gid_t group, struct skeleton *ret,
                              struct error *err);
 

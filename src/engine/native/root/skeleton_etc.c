@@ -181,8 +181,7 @@ static const struct row {
 };
 
 struct walk {
-	skeleton_visit_fn *visit;
-	void *ctx;
+	const struct skeleton_visitor *visitor;
 	const char *skip;
 	uint64_t entries, bytes;
 	char path[PATH_SIZE];
@@ -215,6 +214,18 @@ static bool is_allowed(struct walk *walk, const struct stat *st)
 	return true;
 }
 
+static void report_seen(const struct walk *walk, const struct stat *st)
+{
+	if (walk->visitor->seen != NULL)
+		walk->visitor->seen(walk->visitor->ctx, walk->path, st);
+}
+
+static int report_entry(const struct walk *walk, int at, const char *name, const struct stat *st,
+                        struct error *err)
+{
+	return walk->visitor->visit(walk->visitor->ctx, walk->path, at, name, st, err);
+}
+
 static int walk_directory(struct walk *walk, int at, const char *name, int depth,
                           struct error *err);
 
@@ -228,9 +239,11 @@ static int walk_entry(struct walk *walk, int at, const char *name, bool is_link,
 
 	if (!is_link && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
+	if (!S_ISLNK(st.st_mode))
+		report_seen(walk, &st);
 	if (!is_allowed(walk, &st))
 		return 0;
-	if (walk->visit(walk->ctx, walk->path, at, name, &st, err) < 0)
+	if (report_entry(walk, at, name, &st, err) < 0)
 		return -1;
 	if (!S_ISDIR(st.st_mode) || depth == DEPTH_MAX)
 		return 0;
@@ -295,17 +308,20 @@ static int walk_stars(struct walk *walk, int host, struct error *err)
 }
 
 /* Directories above a row are made as directories even if they are links on the host: a copied link
- * would lead out of the copied files. */
+ * would lead out of the copied files. The visitor gets only their mode: their times change with
+ * entries that are not copied. */
 static int walk_parents(struct walk *walk, int host, const char *path, struct error *err)
 {
-	struct stat st;
+	struct stat st, above = { 0 };
+	bool exists = fstatat(host, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 
-	if (fstatat(host, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
 	for (const char *end = strchr(path, '/'); end != NULL; end = strchr(end + 1, '/')) {
 		(void)snprintf(walk->path, sizeof walk->path, "%.*s", (int)(end - path), path);
-		if (fstatat(host, walk->path, &st, 0) == 0 && S_ISDIR(st.st_mode) &&
-		    walk->visit(walk->ctx, walk->path, host, walk->path, &st, err) < 0)
+		if (fstatat(host, walk->path, &st, 0) < 0 || !S_ISDIR(st.st_mode))
+			continue;
+		report_seen(walk, &st);
+		above.st_mode = st.st_mode;
+		if (exists && report_entry(walk, host, walk->path, &above, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -319,9 +335,9 @@ static int walk_path(struct walk *walk, int host, const char *path, struct error
 	return walk_entry(walk, host, path, false, 0, err);
 }
 
-int skeleton_walk(int host, skeleton_visit_fn *visit, void *ctx, struct error *err)
+int skeleton_walk(int host, const struct skeleton_visitor *visitor, struct error *err)
 {
-	struct walk walk = { .visit = visit, .ctx = ctx };
+	struct walk walk = { .visitor = visitor };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		walk.skip = rows[i].skip;
