@@ -49,7 +49,21 @@ struct skeleton_visitor {
  * cannot be read or exceed a limit are skipped. */
 MUST_CHECK int skeleton_walk(int host, const struct skeleton_visitor *visitor, struct error *err);
 
+/* --- skeleton: entries of /etc that belong to a program (skeleton_rule.c) --- */
+
+/* The directories on which the rule depends besides /etc. NULL ends the list. */
+extern const char *const skeleton_rule_dirs[];
+/* Whether /etc/NAME has the name of an installed program that is neither a service nor one of those
+ * that keep credentials or names of machines. */
+bool skeleton_rule_names(int host, const char *name);
+/* For the files of such an entry: whether the name, or the text, has nothing of a secret. */
+bool skeleton_rule_allows_name(const char *name);
+bool skeleton_rule_allows_content(int at, const char *name);
+
 /* --- skeleton: the new tree (skeleton_make.c) --- */
+
+/* Whether the skeleton's /etc/NAME is generated. */
+bool skeleton_is_generated(const char *name);
 
 /* Names in the host's root that lead to programs, links or directories. NULL ends the list. */
 extern const char *const skeleton_program_dirs[];

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -130,6 +131,9 @@ static int give_root(int root, uid_t owner, gid_t group, struct error *err)
 static int fill_skeleton(int host, int root, uid_t owner, gid_t group, struct error *err)
 {
 	struct skeleton_tree tree = { .host = host, .root = root };
+	/* A change of the ids makes the process non-dumpable: its /proc entry and those of its
+	 * children belong to root then, and an ordinary user could not write their id maps. */
+	bool is_dumpable = prctl(PR_GET_DUMPABLE) == 1;
 	mode_t old;
 	int failed;
 
@@ -139,6 +143,8 @@ static int fill_skeleton(int host, int root, uid_t owner, gid_t group, struct er
 	set_file_ids(owner, group);
 	failed = skeleton_copy(&tree, err) < 0 || skeleton_generate(&tree, err) < 0 ? -1 : 0;
 	set_file_ids(geteuid(), getegid());
+	if (is_dumpable)
+		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	(void)umask(old);
 	return failed;
 }

@@ -233,6 +233,25 @@ static int make_program_dirs(const struct skeleton_tree *tree, struct error *err
 	return 0;
 }
 
+static bool is_in_etc(const char *path, const char *name)
+{
+	return strncmp(path, "etc/", 4) == 0 && strcmp(path + 4, name) == 0;
+}
+
+bool skeleton_is_generated(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		if (is_in_etc(links[i].path, name))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (is_in_etc(files[i].path, name))
+			return true;
+	for (size_t i = 0; i < root_file_count; i++)
+		if (is_in_etc(root_files[i].path, name))
+			return true;
+	return is_in_etc("etc/passwd", name) || is_in_etc(ROOT_PROGRAMS, name);
+}
+
 int skeleton_copy(struct skeleton_tree *tree, struct error *err)
 {
 	const struct skeleton_visitor visitor = { copy_entry, NULL, tree };

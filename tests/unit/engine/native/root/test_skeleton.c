@@ -15,12 +15,17 @@ struct machine {
 	mode_t umask;
 };
 
-static void write_text(int at, const char *path, const char *text)
+static void write_bytes(int at, const char *path, struct view bytes)
 {
 	AUTO_FD int fd = openat(at, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(write(fd, bytes.ptr, bytes.len), bytes.len);
+}
+
+static void write_text(int at, const char *path, const char *text)
+{
+	write_bytes(at, path, view_of(text));
 }
 
 static int make_subdir(int at, const char *name)
@@ -49,7 +54,9 @@ static void machine_open(struct machine *m)
 		else if (type == S_IFIFO)
 			assert_int_equal(mkfifoat(m->host, path, 0700), 0);
 		else
-			write_text(m->host, path, host_files[i].text);
+			write_bytes(m->host, path,
+			            host_files[i].text != NULL ? view_of(host_files[i].text)
+			                                       : (struct view){ "a\0b", 3 });
 		assert_int_equal(fchmodat(m->host, path, host_files[i].mode & 07777, 0), 0);
 	}
 }
@@ -255,6 +262,27 @@ static void change_boot_id(const struct machine *m)
 	write_text(m->host, "proc/sys/kernel/random/boot_id", "1234");
 }
 
+static void install_program(const struct machine *m)
+{
+	write_text(m->host, "usr/bin/unknown", "");
+	assert_int_equal(fchmodat(m->host, "usr/bin/unknown", 0755, 0), 0);
+}
+
+static void remove_service(const struct machine *m)
+{
+	assert_int_equal(unlinkat(m->host, "usr/lib/systemd/system/web.service", 0), 0);
+}
+
+static void open_closed_file(const struct machine *m)
+{
+	assert_int_equal(fchmodat(m->host, "etc/mixed/sub/closed", 0644, 0), 0);
+}
+
+static void remove_password(const struct machine *m)
+{
+	write_text(m->host, "etc/text.conf", "user = me");
+}
+
 static void remove_shell(const struct machine *m)
 {
 	assert_int_equal(unlinkat(m->host, "usr/bin/bash", 0), 0);
@@ -262,6 +290,7 @@ static void remove_shell(const struct machine *m)
 
 static void merge_usr(const struct machine *m)
 {
+	assert_int_equal(renameat(m->host, "usr/lib", m->host, "usr/old-lib"), 0);
 	assert_int_equal(renameat(m->host, "lib", m->host, "usr/lib"), 0);
 	assert_int_equal(symlinkat("usr/lib", m->host, "lib"), 0);
 }
@@ -276,6 +305,10 @@ static void changed_host_file_leads_to_a_new_skeleton(void **state)
 		make_readable,
 		add_directory,
 		change_file_secretly,
+		install_program,
+		remove_service,
+		open_closed_file,
+		remove_password,
 		change_processors,
 		change_boot_id,
 		remove_shell,
