@@ -314,15 +314,37 @@ int runtime_connect_server(void *ctx, const char *instance, struct error *err)
 	return instance_connect(base->servers, instance, err);
 }
 
+/* The spec of the default sandbox and of temporary ones, as runtime_default_spec() and the manager
+ * make it. A sandbox with another spec would not get the spare. */
+static bool find_first_spec(const struct options *options, const struct runtime_base *base,
+                            struct spec *ret)
+{
+	if ((options->verb & (FOR_SERVE | FOR_RUN | FOR_EXEC)) == 0 || options->gpu != NULL ||
+	    base->target_count > SPEC_MOUNTS_MAX)
+		return false;
+	*ret = spec_default();
+	ret->limits = base->ceilings.initial;
+	ret->syscalls = options->calls;
+	ret->mount_count = (uint8_t)base->target_count;
+	for (size_t i = 0; i < base->target_count; i++) {
+		ret->mounts[i] = (struct spec_mount){ .source = (uint16_t)i };
+		(void)snprintf(ret->mounts[i].target, sizeof ret->mounts[i].target, "%s",
+		               base->targets[i]);
+	}
+	return true;
+}
+
 static int start_spawner(const struct options *options, struct runtime_base *base,
                          char *const *sources, struct error *err)
 {
 	char common[PATH_MAX], claims[PATH_MAX + 8], skeletons[PATH_MAX + 16];
 	struct error ignored;
+	struct spec first;
 	struct spawner_options spawner = {
 		.state = base->state,
 		.claims = claims,
 		.skeletons = skeletons,
+		.first = find_first_spec(options, base, &first) ? &first : NULL,
 		.instance = base->instance,
 		.mounts = (const char *const *)sources,
 		.mount_count = base->target_count,

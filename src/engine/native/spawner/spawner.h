@@ -35,6 +35,7 @@ struct spawner_options {
 	const char *const *mounts; /* host directories that sandboxes may be given; absolute */
 	size_t mount_count;
 	struct userns_wanted ids; /* `taken` also holds the server's id, if it is in the range */
+	const struct spec *first; /* of the sandbox that is probably asked for first; or NULL */
 	bool no_cgroups;          /* behave as on a machine without cgroups */
 	bool no_quota;            /* behave as on a file system without quotas */
 	const struct cdi *gpus;   /* graphics processors that sandboxes may be given; or NULL */
