@@ -155,6 +155,42 @@ def read_host_files(box):
     assert box.sh("cat /etc/passwd").out.startswith("root:"), "the sandbox's own /etc is not readable"
 
 
+# Names in /etc, each of a program that every machine has, with texts and modes. The first group is copied.
+ETC_OPEN = {"sort.conf": "fine", "uniq.d/rules": "fine", "paste-2.0/defaults": "fine"}
+ETC_CLOSED = {
+    "hostname.conf": "x", "env.d/00proxy": "x", "passwd.d/users": "x", "login.conf": "x", "mount.conf": "x",  # by name
+    "head.conf": "password = x", "tail.conf": "# token: x", "cut.conf": "index = https://me:x@example.com/simple",
+    "tr.conf": "-----BEGIN PRIVATE KEY-----", "wc.d/.hidden": "x", "wc.d/site.key": "x", "wc.d/secrets.yaml": "x",
+    "join.d/open": "x", "comm.conf": "x", "no-such-program.conf": "x",
+}
+
+
+# Only root can mount these files over /etc; the skeleton is made in the same way for all users.
+@test("FS-47", "files of /etc with secrets or about the machine are not in a sandbox", modes="R")
+def etc_of_the_host(box):
+    etc = box.directory / "etc"
+    for name, text in (ETC_OPEN | ETC_CLOSED | {"join.d/closed": "x"}).items():
+        path = etc / name
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        path.write_text(f"{text} {box.secret}\n")
+        path.chmod(0o600 if name in ("join.d/closed", "comm.conf") else 0o644)
+    (etc / "fold.conf").symlink_to(box.canary)
+    (etc / "expand.d").mkdir(mode=0o755)
+    (etc / "expand.d/link").symlink_to(box.canary)
+    box.around = ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+                  'mount -t overlay -o "lowerdir=$0:/etc" overlay /etc && exec "$@"', str(etc)]
+    try:
+        found = box.sh(f"grep -rls {box.secret} /etc | sort; ls -a /etc /etc/wc.d /etc/join.d")
+        assert found.code in (0, 2), found
+        read = [line for line in found.out.splitlines() if line.startswith("/etc/") and not line.endswith(":")]
+        assert read == sorted(f"/etc/{name}" for name in ETC_OPEN), found
+        for name in ("hostname.conf", "env.d", "fold.conf", "site.key", "secrets.yaml", ".hidden", "open"):
+            assert name not in found.out.splitlines(), (name, found)
+        assert box.sh("cat /etc/expand.d/link; cat /etc/passwd").out.startswith("root:")
+    finally:
+        box.around = []
+
+
 @test("FS-02", "'..' does not lead above the root")
 def dot_dot(box):
     ups = ["../" * n for n in (1, 2, 8, 64, 1000)]

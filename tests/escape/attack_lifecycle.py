@@ -86,10 +86,10 @@ class Inventory:
             assert self.claimed() == sorted(ids), f"claims {self.claimed()}, rows {rows}"
         locks = os.listdir(self.box.state / "servers")
         assert not locks, f"locks of servers left: {locks}"
-        if self.box.mode != "D":
-            skeletons = os.listdir(self.box.state / "skeleton")
+        if self.box.mode in "US":                # root's other servers have skeletons there too
+            skeletons = set(os.listdir(self.claims.parent / "skeleton")) - {"list"}
             assert len(skeletons) == 1, f"skeletons left: {skeletons}"
-        own = {"docker-id", "docker-id.lost", "empty"} if self.box.mode == "D" else {"sandboxes", "skeleton"}
+        own = {"docker-id", "docker-id.lost", "empty"} if self.box.mode == "D" else {"sandboxes"}
         assert set(os.listdir(self.box.state)) <= {"db", "servers"} | own, \
             f"in the state directory: {os.listdir(self.box.state)}"
 

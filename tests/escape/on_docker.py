@@ -87,6 +87,7 @@ NOT_ON_DOCKER = {
     ("FS-40", ""): NO_QUOTA,
     ("FS-41", ""): NO_QUOTA,
     ("FS-46", ""): "Docker mounts root and volumes without nosuid; FS-28 checks that such bits give no rights",
+    ("FS-47", ""): OWN_SETUP,
     ("GP-01", ""): "Docker 20.10 knows no CDI; tests/docker/faults.test.mjs checks the requests",
     ("KI-19", ""): "Docker's filter refuses process_vm_writev also with --calls debug",
     ("KI-22", ""): "Docker's overlay mounts name directories of the host in /proc/mounts",

@@ -314,14 +314,37 @@ int runtime_connect_server(void *ctx, const char *instance, struct error *err)
 	return instance_connect(base->servers, instance, err);
 }
 
+/* The spec of the default sandbox and of temporary ones, as runtime_default_spec() and the manager
+ * make it. A sandbox with another spec would not get the spare. */
+static bool find_first_spec(const struct options *options, const struct runtime_base *base,
+                            struct spec *ret)
+{
+	if ((options->verb & (FOR_SERVE | FOR_RUN | FOR_EXEC)) == 0 || options->gpu != NULL ||
+	    base->target_count > SPEC_MOUNTS_MAX)
+		return false;
+	*ret = spec_default();
+	ret->limits = base->ceilings.initial;
+	ret->syscalls = options->calls;
+	ret->mount_count = (uint8_t)base->target_count;
+	for (size_t i = 0; i < base->target_count; i++) {
+		ret->mounts[i] = (struct spec_mount){ .source = (uint16_t)i };
+		(void)snprintf(ret->mounts[i].target, sizeof ret->mounts[i].target, "%s",
+		               base->targets[i]);
+	}
+	return true;
+}
+
 static int start_spawner(const struct options *options, struct runtime_base *base,
                          char *const *sources, struct error *err)
 {
-	char claims[PATH_MAX + 8];
+	char common[PATH_MAX], claims[PATH_MAX + 8], skeletons[PATH_MAX + 16];
 	struct error ignored;
+	struct spec first;
 	struct spawner_options spawner = {
 		.state = base->state,
 		.claims = claims,
+		.skeletons = skeletons,
+		.first = find_first_spec(options, base, &first) ? &first : NULL,
 		.instance = base->instance,
 		.mounts = (const char *const *)sources,
 		.mount_count = base->target_count,
@@ -343,14 +366,16 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 	};
 
 	/* All servers of a user must claim ids in one directory, whatever their state directories
-	 * are: two sandboxes with the same ids could signal each other's processes. A user without
-	 * a home directory has only this state directory. */
-	if (find_default_state_dir(claims, &ignored) < 0)
-		(void)snprintf(claims, sizeof claims, "%s", base->state);
+	 * are: two sandboxes with the same ids could signal each other's processes. They share
+	 * skeletons too, because making one takes longer than the start of a sandbox. A user
+	 * without a home directory has only this state directory. */
+	if (find_default_state_dir(common, &ignored) < 0)
+		(void)snprintf(common, sizeof common, "%s", base->state);
 	/* A failure is ignored: with a single id nothing is claimed, and otherwise the spawner
 	 * reports the missing directory. */
-	(void)!make_path(claims, geteuid() == 0 ? 0711 : 0700, &ignored);
-	(void)snprintf(claims + strlen(claims), 8, "/ids");
+	(void)!make_path(common, geteuid() == 0 ? 0711 : 0700, &ignored);
+	(void)snprintf(claims, sizeof claims, "%s/ids", common);
+	(void)snprintf(skeletons, sizeof skeletons, "%s/skeleton", common);
 	return spawner_start(&spawner, &base->spawner, &base->socket, err);
 }
 

@@ -31,26 +31,46 @@ MUST_CHECK int mount_pivot_root(int dir, struct error *err);
 
 /* --- skeleton: what is copied from the host (skeleton_etc.c) --- */
 
-/* One entry of the host: a directory, a link or a file that every user may read. `path` is from the
- * root, without a leading slash; `name` in the directory `at` is where to open it. */
-typedef int skeleton_visit_fn(void *ctx, const char *path, int at, const char *name,
-                              const struct stat *st, struct error *err);
+/* All paths are from the root, without a leading slash. */
+struct skeleton_visitor {
+	/* One entry of the host: a directory, a link or a file that every user may read. `name` in
+	 * the directory `at` is where to open it. */
+	int (*visit)(void *ctx, const char *path, int at, const char *name, const struct stat *st,
+	             struct error *err);
+	/* A file or directory on which the result of the walk depends, also one that is skipped.
+	 * As long as stat(2) of all of them is the same, another walk visits the same entries. A
+	 * link is not among them: it changes only together with its directory. NULL: not
+	 * wanted. */
+	void (*seen)(void *ctx, const char *path, const struct stat *st);
+	void *ctx;
+};
 
 /* Calls visit for each entry, a directory before its content, until a call fails. Entries that
  * cannot be read or exceed a limit are skipped. */
-MUST_CHECK int skeleton_walk(int host, skeleton_visit_fn *visit, void *ctx, struct error *err);
+MUST_CHECK int skeleton_walk(int host, const struct skeleton_visitor *visitor, struct error *err);
+
+/* --- skeleton: entries of /etc that belong to a program (skeleton_rule.c) --- */
+
+/* The directories on which the rule depends besides /etc. NULL ends the list. */
+extern const char *const skeleton_rule_dirs[];
+/* Whether /etc/NAME has the name of an installed program that is neither a service nor one of those
+ * that keep credentials or names of machines. */
+bool skeleton_rule_names(int host, const char *name);
+/* For the files of such an entry: whether the name, or the text, has nothing of a secret. */
+bool skeleton_rule_allows_name(const char *name);
+bool skeleton_rule_allows_content(int at, const char *name);
 
 /* --- skeleton: the new tree (skeleton_make.c) --- */
+
+/* Whether the skeleton's /etc/NAME is generated. */
+bool skeleton_is_generated(const char *name);
 
 /* Names in the host's root that lead to programs, links or directories. NULL ends the list. */
 extern const char *const skeleton_program_dirs[];
 
-/* A tree under construction. The umask is 0. */
+/* A tree under construction. The umask is 0, and new files belong to the skeleton's owner. */
 struct skeleton_tree {
 	int host, root;
-	uid_t owner;
-	gid_t group;
-	bool chown; /* new files do not belong to owner:group by themselves */
 };
 
 /* First the copies, then the generated files. `root` is empty before. */
@@ -64,7 +84,18 @@ enum { SKELETON_SYSFS_SIZE = 1024 };
 /* The content of a small file of the host, or "". */
 void skeleton_read_host(int host, const char *path, char out[SKELETON_SYSFS_SIZE]);
 
+/* --- skeleton: its name (skeleton_name.c) --- */
+
+#define SKELETON_PREFIX "skeleton-"
+
+/* The name of the skeleton for the host's files as they are now, whether it exists or not. Reads
+ * and writes the file "list" in `parent`. */
+MUST_CHECK int skeleton_find_name(int host, int parent, uid_t owner, gid_t group,
+                                  char name[SKELETON_NAME_SIZE], struct error *err);
+
 /* --- skeleton: finding and making one (skeleton.c) --- */
+
+bool skeleton_is_name(const char *name);
 
 /* skeleton_open() with the host's root as a parameter, for tests. */
 MUST_CHECK int skeleton_open_from(int host, int parent, uid_t owner, gid_t group,

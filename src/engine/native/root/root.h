@@ -66,10 +66,10 @@ MUST_CHECK int userns_enter(struct userns *userns, const struct userns_wanted *w
 enum { SKELETON_NAME_SIZE = 40 };
 
 /* The lowest layer of a sandbox's root with the host's programs: mount points, the symbolic links
- * of the host's root (/bin, /lib ...), and an /etc of files that are either copies from a fixed
- * list (alternatives, certificates, fonts, the loader's configuration ...) or generated (passwd,
- * group, hosts ...). A skeleton shares no inode with the host, and holds no file of the host's /etc
- * that the list does not name.
+ * of the host's root (/bin, /lib ...), and an /etc of files that are either copies (alternatives,
+ * certificates, fonts, the loader's configuration, files with the name of a program ...) or
+ * generated (passwd, group, hosts ...). A skeleton shares no inode with the host, and has no file
+ * of the host that only some users may read.
  *
  * There is one skeleton for each state of the host's files. All sandboxes use it read-only, below
  * an overlay. A shared flock(2) on `dir` keeps other servers from removing it. */
@@ -82,8 +82,9 @@ struct skeleton {
 };
 
 /* Finds or makes the skeleton for the host's files as they are now, owned by owner:group, in the
- * directory `parent`, and removes skeletons that no server has locked. Reads the host's tree, so it
- * comes before base_tree_enter(). */
+ * directory `parent`, and removes skeletons that no server has locked. Servers with different state
+ * directories may use the same `parent`. Reads the host's tree, so it comes before
+ * base_tree_enter(). */
 MUST_CHECK int skeleton_open(int parent, uid_t owner, gid_t group, struct skeleton *ret,
                              struct error *err);
 

@@ -6,86 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "base/hash.h"
 #include "base/random.h"
 #include "base/tree/remove_tree.h"
 #include "engine/native/root/internal.h"
 
 enum {
-	FORMAT = 4, /* part of the name: increase it when the content of a skeleton changes */
 	TRIES_MAX = 20,
 	SWEEP_MAX = 64, /* removed by one start; the next start removes more */
 };
 
-#define PREFIX    "skeleton-"
 #define TEMPORARY "new-"
-
-/* --- the name: a hash of the host's files ------------------------------------------- */
-
-static uint64_t hash_number(uint64_t hash, uint64_t number)
-{
-	for (; number != 0; number >>= 8)
-		hash = (hash ^ (number & 0xff)) * HASH_PRIME;
-	return hash * HASH_PRIME;
-}
-
-/* The sum of the entries' hashes does not depend on the order in which readdir(3) returns them. A
- * collision only makes a sandbox use an older copy of the host's /etc, so the hash need not be
- * cryptographic. */
-static int add_entry_hash(void *ctx, const char *path, int at, const char *name,
-                          const struct stat *st, struct error *err)
-{
-	const uint64_t numbers[] = { st->st_mode, (uint64_t)st->st_size, st->st_ino,
-		                     (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec };
-	uint64_t *sum = ctx, hash = hash_text(HASH_START, path);
-
-	(void)at;
-	(void)name;
-	(void)err;
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		hash = hash_number(hash, numbers[i]);
-	*sum += hash ^ hash >> 29;
-	return 0;
-}
-
-static void add_text_hash(uint64_t *sum, const char *name, const char *text)
-{
-	uint64_t hash = hash_text(hash_text(HASH_START, name), text);
-
-	*sum += hash ^ hash >> 29;
-}
-
-/* The boot id is part of the name: after a power cut the files of an older skeleton may be empty,
- * and an fsync(2) per file would take longer than making a new skeleton after each boot. */
-static int make_skeleton_name(int host, uid_t owner, gid_t group, char name[SKELETON_NAME_SIZE],
-                              struct error *err)
-{
-	char text[SKELETON_SYSFS_SIZE];
-	uint64_t sum = 0;
-	struct stat st;
-
-	(void)snprintf(text, sizeof text, "%d %u:%u", FORMAT, owner, group);
-	add_text_hash(&sum, "for", text);
-	if (skeleton_walk(host, add_entry_hash, &sum, err) < 0)
-		return -1;
-	for (size_t i = 0; skeleton_program_dirs[i] != NULL; i++)
-		if (fstatat(host, skeleton_program_dirs[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
-			(void)add_entry_hash(&sum, skeleton_program_dirs[i], host, "", &st, err);
-	for (size_t i = 0; skeleton_sysfs_files[i] != NULL; i++) {
-		skeleton_read_host(host, skeleton_sysfs_files[i], text);
-		add_text_hash(&sum, skeleton_sysfs_files[i], text);
-	}
-	skeleton_read_host(host, "proc/sys/kernel/random/boot_id", text);
-	add_text_hash(&sum, "boot", text);
-	add_text_hash(&sum, "bash", faccessat(host, "bin/bash", X_OK, 0) == 0 ? "yes" : "no");
-	(void)snprintf(name, SKELETON_NAME_SIZE, PREFIX "%016llx", (unsigned long long)sum);
-	return 0;
-}
 
 /* --- finding and locking ------------------------------------------------------------- */
 
@@ -117,14 +54,17 @@ static void make_temporary_name(char name[SKELETON_NAME_SIZE])
 	               (unsigned long long)random_number());
 }
 
-static bool is_skeleton_name(const char *name)
+static bool has_number_after(const char *name, const char *prefix)
 {
-	size_t prefix = strncmp(name, PREFIX, strlen(PREFIX)) == 0         ? strlen(PREFIX)
-	                : strncmp(name, TEMPORARY, strlen(TEMPORARY)) == 0 ? strlen(TEMPORARY)
-	                                                                   : 0;
+	size_t len = strlen(prefix);
 
-	return prefix != 0 && strlen(name + prefix) == 16 &&
-	       strspn(name + prefix, "0123456789abcdef") == 16;
+	return strncmp(name, prefix, len) == 0 && strlen(name + len) == 16 &&
+	       strspn(name + len, "0123456789abcdef") == 16;
+}
+
+bool skeleton_is_name(const char *name)
+{
+	return has_number_after(name, SKELETON_PREFIX);
 }
 
 /* The exclusive lock fails while any server uses the skeleton. The directory is renamed first, so a
@@ -155,7 +95,9 @@ static void remove_all_unused(int parent, const char *keep)
 	if (dir == NULL)
 		return;
 	while (count < SWEEP_MAX && (entry = readdir(dir)) != NULL)
-		if (is_skeleton_name(entry->d_name) && strcmp(entry->d_name, keep) != 0)
+		if ((skeleton_is_name(entry->d_name) ||
+		     has_number_after(entry->d_name, TEMPORARY)) &&
+		    strcmp(entry->d_name, keep) != 0)
 			(void)snprintf(names[count++], SKELETON_NAME_SIZE, "%.*s",
 			               SKELETON_NAME_SIZE - 1, entry->d_name);
 	(void)closedir(dir);
@@ -165,19 +107,44 @@ static void remove_all_unused(int parent, const char *keep)
 
 /* --- making -------------------------------------------------------------------------- */
 
-/* umask 0: the modes of the tables are meant exactly, and the spawner's umask is 077. */
-static int fill_skeleton(int host, int root, uid_t owner, gid_t group, struct error *err)
+/* With these ids new files belong to the owner at once: a chown(2) of each took a third of the
+ * time. The change also drops CAP_DAC_OVERRIDE from the effective set, so the kernel refuses to
+ * open a file of the host that only root may read. */
+static void set_file_ids(uid_t uid, gid_t gid)
 {
-	struct skeleton_tree tree = { .host = host, .root = root, .owner = owner, .group = group };
+	(void)setfsgid(gid);
+	(void)setfsuid(uid);
+}
+
+static int give_root(int root, uid_t owner, gid_t group, struct error *err)
+{
 	struct stat st;
-	mode_t old;
-	int failed;
 
 	if (fstat(root, &st) < 0)
 		return error_sys(err, "stat of a new directory");
-	tree.chown = st.st_uid != owner || st.st_gid != group;
+	if ((st.st_uid != owner || st.st_gid != group) && fchown(root, owner, group) < 0)
+		return error_sys(err, "give the root to %u:%u", owner, group);
+	return 0;
+}
+
+/* umask 0: the modes of the tables are meant exactly, and the spawner's umask is 077. */
+static int fill_skeleton(int host, int root, uid_t owner, gid_t group, struct error *err)
+{
+	struct skeleton_tree tree = { .host = host, .root = root };
+	/* A change of the ids makes the process non-dumpable: its /proc entry and those of its
+	 * children belong to root then, and an ordinary user could not write their id maps. */
+	bool is_dumpable = prctl(PR_GET_DUMPABLE) == 1;
+	mode_t old;
+	int failed;
+
+	if (give_root(root, owner, group, err) < 0)
+		return -1;
 	old = umask(0);
+	set_file_ids(owner, group);
 	failed = skeleton_copy(&tree, err) < 0 || skeleton_generate(&tree, err) < 0 ? -1 : 0;
+	set_file_ids(geteuid(), getegid());
+	if (is_dumpable)
+		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	(void)umask(old);
 	return failed;
 }
@@ -231,7 +198,7 @@ int skeleton_open_from(int host, int parent, uid_t owner, gid_t group, struct sk
 {
 	struct skeleton found = { .dir = -1 };
 
-	if (make_skeleton_name(host, owner, group, found.name, err) < 0)
+	if (skeleton_find_name(host, parent, owner, group, found.name, err) < 0)
 		return -1;
 	find_program_dirs(host, &found);
 	for (int i = 0; found.dir < 0 && i < TRIES_MAX; i++) {

@@ -1,11 +1,11 @@
-/* skeleton_etc.c - the list of host files that a skeleton holds copies of.
+/* skeleton_etc.c - which files of the host a skeleton holds copies of.
  *
- * Each row is here because a loader, an interpreter, a compiler or a library does not work without
- * it. The list names what is copied and not what is left out, because no list of secrets is
- * complete: SECURITY.md says why. Files in which people keep passwords, proxies or names of
- * machines are not in the list (environment, profile, profile.d, gitconfig, npmrc, gemrc, odbc.ini,
- * wgetrc, ssh, apt, subversion, maven's settings), nor are files about the host's users and
- * services, nor private keys. */
+ * These are the rows of a list, and entries of /etc with the name of an installed program, which
+ * skeleton_rule.c describes. A row is for a library or a group of programs that has another name,
+ * or for files that the rule would refuse. Files in which people keep passwords, proxies or names
+ * of machines are not in the list (environment, profile, profile.d, gitconfig, npmrc, gemrc,
+ * odbc.ini, wgetrc, ssh, apt, subversion, maven's settings), nor are files about the host's users
+ * and services, nor private keys. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -75,7 +75,6 @@ static const struct row {
 	{ "etc/mailcap*", NULL },
 	{ "etc/mime.types", NULL },
 	{ "etc/mke2fs.conf", NULL },
-	{ "etc/mtools.conf", NULL },
 	{ "etc/netconfig", NULL },
 	{ "etc/odbcinst.ini", NULL },
 	{ "etc/papersize", NULL },
@@ -89,65 +88,27 @@ static const struct row {
 	/* terminals, shells and editors */
 	{ "etc/DIR_COLORS*", NULL },
 	{ "etc/bash_completion*", NULL },
-	{ "etc/emacs*", NULL },
-	{ "etc/fish", NULL },
-	{ "etc/groff", NULL },
 	{ "etc/inputrc", NULL },
 	{ "etc/lynx", NULL },
-	{ "etc/manpath.config", NULL },
-	{ "etc/nanorc", NULL },
-	{ "etc/screenrc", NULL },
 	{ "etc/shells", NULL },
 	{ "etc/terminfo", NULL },
-	{ "etc/tmux.conf", NULL },
-	{ "etc/vim", NULL },
 	{ "etc/w3m", NULL },
-	{ "etc/zsh", "zshenv" }, /* as profile: people export variables there */
 	/* languages and their tools */
-	{ "etc/R", "Renviron.site" },
-	{ "etc/ant*", NULL },
-	{ "etc/clang*", NULL },
 	{ "etc/common-lisp", NULL },
-	{ "etc/dmd.conf", NULL },
-	{ "etc/dotnet", NULL },
 	{ "etc/dpkg", NULL }, /* dpkg-architecture and dpkg-buildflags, for builds */
-	{ "etc/ecl", NULL },
 	{ "etc/findlib.conf", NULL },
-	{ "etc/fpc*", NULL },
-	{ "etc/fppkg*", NULL },
-	{ "etc/gdb", NULL },
-	{ "etc/ghc*", NULL },
 	{ "etc/gnucobol", NULL },
-	{ "etc/gnuplot*", NULL },
 	{ "etc/gprc", NULL },
-	{ "etc/gprofng.rc", NULL },
-	{ "etc/groovy*", NULL },
-	{ "etc/guile*", NULL },
-	{ "etc/ipython", NULL },
-	{ "etc/irbrc", NULL },
 	{ "etc/java*", NULL },
-	{ "etc/julia", NULL },
 	{ "etc/jvm*", NULL },
 	{ "etc/lazarus", NULL },
-	{ "etc/ldc2*", NULL },
 	{ "etc/lisp-config.lisp", NULL },
-	{ "etc/luarocks", NULL },
 	{ "etc/matplotlibrc", NULL },
 	{ "etc/maven", "settings.xml" },
 	{ "etc/mono", NULL },
 	{ "etc/mpich*", NULL },
-	{ "etc/nim", NULL },
-	{ "etc/nim.cfg", NULL },
-	{ "etc/ocaml*", NULL },
-	{ "etc/octave*", NULL },
 	{ "etc/openmpi*", NULL },
-	{ "etc/perl", NULL },
-	{ "etc/php", "php.ini" },
 	{ "etc/pmix*", NULL },
-	{ "etc/python*", NULL },
-	{ "etc/racket", NULL },
-	{ "etc/sbclrc", NULL },
-	{ "etc/scala", NULL },
 	{ "etc/swi-prolog", NULL },
 	{ "var/lib/ghc", NULL }, /* /usr/lib/ghc/package.conf.d leads there */
 	/* fonts, pictures, documents, graphics */
@@ -157,21 +118,13 @@ static const struct row {
 	{ "etc/X11/fonts", NULL },
 	{ "etc/X11/rgb.txt", NULL },
 	{ "etc/X11/xkb", NULL },
-	{ "etc/a2ps*", NULL },
-	{ "etc/asciidoc", NULL },
-	{ "etc/chromium.d", NULL },
 	{ "etc/dictionaries-common", NULL },
 	{ "etc/drirc", NULL },
-	{ "etc/enscript.cfg", NULL },
-	{ "etc/firefox-esr", NULL },
 	{ "etc/fonts", NULL },
-	{ "etc/ghostscript", NULL },
-	{ "etc/gimp", NULL },
 	{ "etc/glvnd", NULL },
 	{ "etc/gtk-2.0", NULL },
 	{ "etc/gtk-3.0", NULL },
 	{ "etc/libpaper.d", NULL },
-	{ "etc/libreoffice", NULL },
 	{ "etc/pango", NULL },
 	{ "etc/texmf", NULL },
 	{ "etc/vulkan", NULL },
@@ -181,9 +134,9 @@ static const struct row {
 };
 
 struct walk {
-	skeleton_visit_fn *visit;
-	void *ctx;
+	const struct skeleton_visitor *visitor;
 	const char *skip;
+	bool by_rule; /* the entry is none of the rows */
 	uint64_t entries, bytes;
 	char path[PATH_SIZE];
 };
@@ -193,7 +146,8 @@ static bool is_excluded(const struct walk *walk, const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "private") == 0 ||
 	       view_ends(view_of(name), ".key") ||
-	       (walk->skip != NULL && view_ends(view_of(name), walk->skip));
+	       (walk->skip != NULL && view_ends(view_of(name), walk->skip)) ||
+	       (walk->by_rule && !skeleton_rule_allows_name(name));
 }
 
 /* The spawner may be root. Only files that every user of the host may read are copied, because a
@@ -215,6 +169,18 @@ static bool is_allowed(struct walk *walk, const struct stat *st)
 	return true;
 }
 
+static void report_seen(const struct walk *walk, const struct stat *st)
+{
+	if (walk->visitor->seen != NULL)
+		walk->visitor->seen(walk->visitor->ctx, walk->path, st);
+}
+
+static int report_entry(const struct walk *walk, int at, const char *name, const struct stat *st,
+                        struct error *err)
+{
+	return walk->visitor->visit(walk->visitor->ctx, walk->path, at, name, st, err);
+}
+
 static int walk_directory(struct walk *walk, int at, const char *name, int depth,
                           struct error *err);
 
@@ -228,9 +194,12 @@ static int walk_entry(struct walk *walk, int at, const char *name, bool is_link,
 
 	if (!is_link && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
-	if (!is_allowed(walk, &st))
+	if (!S_ISLNK(st.st_mode))
+		report_seen(walk, &st);
+	if (!is_allowed(walk, &st) ||
+	    (walk->by_rule && S_ISREG(st.st_mode) && !skeleton_rule_allows_content(at, name)))
 		return 0;
-	if (walk->visit(walk->ctx, walk->path, at, name, &st, err) < 0)
+	if (report_entry(walk, at, name, &st, err) < 0)
 		return -1;
 	if (!S_ISDIR(st.st_mode) || depth == DEPTH_MAX)
 		return 0;
@@ -267,6 +236,76 @@ static int walk_directory(struct walk *walk, int at, const char *name, int depth
 	return failed;
 }
 
+/* --- entries of /etc without a row ---------------------------------------------------- */
+
+static bool is_readable_tree(struct walk *walk, int at, const char *name, int depth);
+
+static bool is_readable_child(struct walk *walk, int at, const char *name, int depth)
+{
+	size_t len = strlen(walk->path);
+	bool is_readable;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return true;
+	if (len + 1 + strlen(name) >= sizeof walk->path)
+		return false;
+	(void)snprintf(walk->path + len, sizeof walk->path - len, "/%s", name);
+	is_readable = is_readable_tree(walk, at, name, depth);
+	walk->path[len] = '\0';
+	return is_readable;
+}
+
+/* A directory with a file that only some users may read is for secrets, and none of its files is
+ * copied. */
+static bool is_readable_tree(struct walk *walk, int at, const char *name, int depth)
+{
+	const struct dirent *entry;
+	bool is_readable = true;
+	struct stat st;
+	DIR *dir;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	if (S_ISLNK(st.st_mode))
+		return true;
+	report_seen(walk, &st);
+	if (S_ISREG(st.st_mode))
+		return (st.st_mode & 0004) != 0;
+	if (!S_ISDIR(st.st_mode) || (st.st_mode & 0005) != 0005 || depth == DEPTH_MAX)
+		return false;
+	dir = fd_open_dir(at, name);
+	while (is_readable && dir != NULL && (entry = readdir(dir)) != NULL)
+		is_readable = is_readable_child(walk, dirfd(dir), entry->d_name, depth + 1);
+	if (dir != NULL)
+		(void)closedir(dir);
+	return is_readable && dir != NULL;
+}
+
+/* The target of a link tells where the host keeps its files, unless that is a common place. */
+static bool leads_to_programs(int at, const char *name)
+{
+	char target[PATH_SIZE];
+	ssize_t n = readlinkat(at, name, target, sizeof target - 1);
+
+	target[n < 0 ? 0 : n] = '\0';
+	return view_starts(view_of(target), "/usr/") || view_starts(view_of(target), "../usr/") ||
+	       view_starts(view_of(target), "/etc/alternatives/");
+}
+
+static bool has_row(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *row = rows[i].path + strlen("etc/");
+
+		if (strncmp(rows[i].path, "etc/", 4) == 0 && strncmp(row, name, len) == 0 &&
+		    (row[len] == '\0' || row[len] == '/'))
+			return true;
+	}
+	return false;
+}
+
 static bool matches_star(const char *path, const char *name)
 {
 	const char *start = path + strlen("etc/");
@@ -274,38 +313,73 @@ static bool matches_star(const char *path, const char *name)
 	return view_ends(view_of(path), "*") && strncmp(name, start, strlen(start) - 1) == 0;
 }
 
-/* One pass over /etc for all rows with a star. */
-static int walk_stars(struct walk *walk, int host, struct error *err)
+static bool has_star(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (matches_star(rows[i].path, name))
+			return true;
+	return false;
+}
+
+static bool is_by_rule(struct walk *walk, int host, int etc, const struct dirent *entry)
+{
+	const char *name = entry->d_name;
+
+	if (has_row(name) || skeleton_is_generated(name) || !skeleton_rule_allows_name(name) ||
+	    !skeleton_rule_names(host, name))
+		return false;
+	return entry->d_type == DT_LNK ? leads_to_programs(etc, name)
+	                               : is_readable_child(walk, etc, name, 0);
+}
+
+static void report_rule_dirs(struct walk *walk, int host)
+{
+	struct stat st;
+
+	for (size_t i = 0; skeleton_rule_dirs[i] != NULL; i++) {
+		(void)snprintf(walk->path, sizeof walk->path, "%s", skeleton_rule_dirs[i]);
+		if (fstatat(host, walk->path, &st, 0) == 0)
+			report_seen(walk, &st);
+	}
+}
+
+/* One pass over /etc for all rows with a star, and for the rule. */
+static int walk_etc(struct walk *walk, int host, struct error *err)
 {
 	DIR *dir = fd_open_dir(host, "etc");
 	const struct dirent *entry;
 	int failed = 0;
 
+	report_rule_dirs(walk, host);
 	(void)snprintf(walk->path, sizeof walk->path, "etc");
 	walk->skip = NULL;
-	while (failed == 0 && dir != NULL && (entry = readdir(dir)) != NULL)
-		for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-			if (matches_star(rows[i].path, entry->d_name)) {
-				failed = walk_child(walk, dir, entry, 0, err);
-				break;
-			}
+	while (failed == 0 && dir != NULL && (entry = readdir(dir)) != NULL) {
+		walk->by_rule = !has_star(entry->d_name);
+		if (!walk->by_rule || is_by_rule(walk, host, dirfd(dir), entry))
+			failed = walk_child(walk, dir, entry, 0, err);
+	}
 	if (dir != NULL)
 		(void)closedir(dir);
 	return failed;
 }
 
+/* --- rows ---------------------------------------------------------------------------- */
+
 /* Directories above a row are made as directories even if they are links on the host: a copied link
- * would lead out of the copied files. */
+ * would lead out of the copied files. The visitor gets only their mode: their times change with
+ * entries that are not copied. */
 static int walk_parents(struct walk *walk, int host, const char *path, struct error *err)
 {
-	struct stat st;
+	struct stat st, above = { 0 };
+	bool exists = fstatat(host, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 
-	if (fstatat(host, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
 	for (const char *end = strchr(path, '/'); end != NULL; end = strchr(end + 1, '/')) {
 		(void)snprintf(walk->path, sizeof walk->path, "%.*s", (int)(end - path), path);
-		if (fstatat(host, walk->path, &st, 0) == 0 && S_ISDIR(st.st_mode) &&
-		    walk->visit(walk->ctx, walk->path, host, walk->path, &st, err) < 0)
+		if (fstatat(host, walk->path, &st, 0) < 0 || !S_ISDIR(st.st_mode))
+			continue;
+		report_seen(walk, &st);
+		above.st_mode = st.st_mode;
+		if (exists && report_entry(walk, host, walk->path, &above, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -319,9 +393,9 @@ static int walk_path(struct walk *walk, int host, const char *path, struct error
 	return walk_entry(walk, host, path, false, 0, err);
 }
 
-int skeleton_walk(int host, skeleton_visit_fn *visit, void *ctx, struct error *err)
+int skeleton_walk(int host, const struct skeleton_visitor *visitor, struct error *err)
 {
-	struct walk walk = { .visit = visit, .ctx = ctx };
+	struct walk walk = { .visitor = visitor };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		walk.skip = rows[i].skip;
@@ -329,5 +403,5 @@ int skeleton_walk(int host, skeleton_visit_fn *visit, void *ctx, struct error *e
 		    walk_path(&walk, host, rows[i].path, err) < 0)
 			return -1;
 	}
-	return walk_stars(&walk, host, err);
+	return walk_etc(&walk, host, err);
 }

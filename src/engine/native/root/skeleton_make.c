@@ -73,42 +73,28 @@ const char *const skeleton_sysfs_files[] = {
 	NULL,
 };
 
-static int set_owner(const struct skeleton_tree *tree, const char *path, struct error *err)
-{
-	if (tree->chown &&
-	    fchownat(tree->root, path, tree->owner, tree->group, AT_SYMLINK_NOFOLLOW) < 0)
-		return error_sys(err, "give /%s to %u:%u", path, tree->owner, tree->group);
-	return 0;
-}
-
 /* A directory may be made twice: as a parent of one row and as a row of its own. */
 static int make_directory(const struct skeleton_tree *tree, const char *path, mode_t mode,
                           struct error *err)
 {
-	if (mkdirat(tree->root, path, mode) < 0) {
-		if (errno == EEXIST)
-			return 0;
-		return error_sys(err, "make the directory /%s", path);
-	}
-	return set_owner(tree, path, err);
+	return mkdirat(tree->root, path, mode) < 0 && errno != EEXIST
+	               ? error_sys(err, "make the directory /%s", path)
+	               : 0;
 }
 
 static int make_link(const struct skeleton_tree *tree, const char *path, const char *target,
                      struct error *err)
 {
-	if (symlinkat(target, tree->root, path) < 0)
-		return error_sys(err, "make the link /%s", path);
-	return set_owner(tree, path, err);
+	return symlinkat(target, tree->root, path) < 0 ? error_sys(err, "make the link /%s", path)
+	                                               : 0;
 }
 
 static int make_file(const struct skeleton_tree *tree, const char *path, mode_t mode,
                      struct error *err)
 {
-	AUTO_FD int fd = openat(tree->root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	int fd = openat(tree->root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 
-	if (fd < 0)
-		return error_sys(err, "make the file /%s", path);
-	return set_owner(tree, path, err) < 0 ? -1 : TAKE_FD(fd);
+	return fd >= 0 ? fd : error_sys(err, "make the file /%s", path);
 }
 
 /* --- copies -------------------------------------------------------------------------- */
@@ -247,12 +233,33 @@ static int make_program_dirs(const struct skeleton_tree *tree, struct error *err
 	return 0;
 }
 
+static bool is_in_etc(const char *path, const char *name)
+{
+	return strncmp(path, "etc/", 4) == 0 && strcmp(path + 4, name) == 0;
+}
+
+bool skeleton_is_generated(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		if (is_in_etc(links[i].path, name))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (is_in_etc(files[i].path, name))
+			return true;
+	for (size_t i = 0; i < root_file_count; i++)
+		if (is_in_etc(root_files[i].path, name))
+			return true;
+	return is_in_etc("etc/passwd", name) || is_in_etc(ROOT_PROGRAMS, name);
+}
+
 int skeleton_copy(struct skeleton_tree *tree, struct error *err)
 {
+	const struct skeleton_visitor visitor = { copy_entry, NULL, tree };
+
 	for (size_t i = 0; i < ARRAY_LEN(directories); i++)
 		if (make_directory(tree, directories[i].path, directories[i].mode, err) < 0)
 			return -1;
-	return skeleton_walk(tree->host, copy_entry, tree, err);
+	return skeleton_walk(tree->host, &visitor, err);
 }
 
 int skeleton_generate(const struct skeleton_tree *tree, struct error *err)
@@ -271,9 +278,5 @@ int skeleton_generate(const struct skeleton_tree *tree, struct error *err)
 	if (write_passwd(tree, err) < 0 || make_program_dirs(tree, err) < 0 ||
 	    write_sysfs_files(tree, err) < 0)
 		return -1;
-	if (fchmod(tree->root, USUAL) < 0)
-		return error_sys(err, "set the mode of the root");
-	return tree->chown && fchown(tree->root, tree->owner, tree->group) < 0
-	               ? error_sys(err, "give the root to %u:%u", tree->owner, tree->group)
-	               : 0;
+	return fchmod(tree->root, USUAL) < 0 ? error_sys(err, "set the mode of the root") : 0;
 }

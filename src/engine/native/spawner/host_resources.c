@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -76,15 +77,39 @@ static int open_ids(struct host_resources *host, const struct spawner_options *o
 	return ids_check_range(&host->ids, err);
 }
 
+/* The programs of all sandboxes read the files of a skeleton, so other users must not be able to
+ * replace them. */
+static bool is_own_directory(int dir)
+{
+	struct stat st;
+
+	return fstat(dir, &st) == 0 && st.st_uid == geteuid() &&
+	       (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* Where the shared directory cannot be used, as in a read-only home, the state directory has
+ * skeletons of its own. */
+static int open_skeleton(const struct spawner_options *options, int state, uid_t uid, gid_t gid,
+                         struct skeleton *ret, struct error *err)
+{
+	AUTO_FD int shared = open_directory(AT_FDCWD, options->skeletons, 0711, err);
+	AUTO_FD int own = -1;
+
+	if (shared >= 0 && is_own_directory(shared) &&
+	    skeleton_open(shared, uid, gid, ret, err) == 0)
+		return 0;
+	own = open_directory(state, "skeleton", 0711, err);
+	return own < 0 ? -1 : skeleton_open(own, uid, gid, ret, err);
+}
+
 static int open_files(struct host_resources *host, const struct spawner_options *options, int state,
                       struct error *err)
 {
 	bool single = host->userns.mode == USERNS_SINGLE_ID;
 	uid_t uid = single ? host->userns.uid : host->userns.ids.files;
 	gid_t gid = single ? host->userns.gid : host->userns.ids.files;
-	AUTO_FD int skeletons = open_directory(state, "skeleton", 0711, err);
 
-	if (skeletons < 0 || skeleton_open(skeletons, uid, gid, &host->skeleton, err) < 0)
+	if (open_skeleton(options, state, uid, gid, &host->skeleton, err) < 0)
 		return -1;
 	if (disk_open(&host->disk, state, host->userns.mode == USERNS_ROOT && !options->no_quota,
 	              err) < 0)

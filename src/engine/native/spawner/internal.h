@@ -233,7 +233,9 @@ struct spawner {
 	struct engine_request spare_request; /* the latest request for a new sandbox */
 	uint64_t spare_until_ms;             /* a spare is kept until then; 0: none is wanted */
 	uint64_t last_request_ms;
-	uint64_t spare_count;                /* how many were started */
+	uint64_t
+	        held_until_ms; /* a request waits for the spare, until then at most; 0: none does */
+	uint64_t spare_count;  /* how many were started after a request */
 	uint64_t disk_due_ms, memory_due_ms; /* next check of limit_watch.c */
 	size_t memory_next;                  /* index of the sandbox whose memory is checked next */
 };
@@ -260,11 +262,19 @@ bool spawner_finish_dead(struct spawner *spawner);
 
 /* --- the spare (spare.c) ---
  *
- * A spare is a sandbox that is started ahead of the request for it. After each new sandbox, another
+ * A spare is a sandbox that is started ahead of the request for it: the first together with the
+ * spawner. After each new sandbox, another
  * with the same limits and mounts is started without an id; its directory is called sp_... and is
  * no sandbox's yet. The next request that fits gets the spare, once. A spare is killed if no
  * request comes for a while. */
 
+/* Starts a spare before any request, for the sandbox that a server asks for as soon as it is ready.
+ * NULL: none is known. Where there are sandboxes already, the first call probably wakes one of
+ * them. */
+void spare_start_first(struct spawner *spawner, const struct spec *spec);
+/* Whether the spare that fits to the request is being set up: then the request is handled when that
+ * is done, which is earlier than another sandbox would start. */
+bool spare_is_coming(struct spawner *spawner, const struct engine_request *request);
 /* A new sandbox was requested: keeps or starts a spare like it. */
 void spare_note_request(struct spawner *spawner, const struct engine_request *request);
 /* Gives the spare to the request, under its id and number; NULL if there is none that fits. */

@@ -1,8 +1,10 @@
 /* spare.c - the sandbox that is started ahead of its request. */
+#include <dirent.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "engine/native/spawner/internal.h"
 
 enum {
@@ -52,6 +54,31 @@ struct spawner_sandbox *spare_take(struct spawner *spawner, const struct engine_
 	return spare;
 }
 
+/* The request is not checked yet: spec_check() comes before any use of its spec. */
+bool spare_is_coming(struct spawner *spawner, const struct engine_request *request)
+{
+	const struct spawner_sandbox *spare = find_spare(spawner);
+	struct error ignored;
+
+	return spare != NULL && spare->setup_pipe >= 0 && !spare->is_dead && !spare->failed &&
+	       !spare->is_killed && request->kind == REQUEST_START &&
+	       spec_check(&request->spec, &ignored) == 0 && request->spec.fresh &&
+	       spec_is_alike(&spawner->spare_request.spec, &request->spec);
+}
+
+static bool has_sandboxes(const struct host_resources *host)
+{
+	DIR *dir = fd_open_dir(host->disk.dir, ".");
+	const struct dirent *entry;
+	bool found = false;
+
+	while (!found && dir != NULL && (entry = readdir(dir)) != NULL)
+		found = spec_is_id(entry->d_name);
+	if (dir != NULL)
+		(void)closedir(dir);
+	return found;
+}
+
 static void start_spare(struct spawner *spawner)
 {
 	struct engine_request *request = &spawner->spare_request;
@@ -60,7 +87,6 @@ static void start_spare(struct spawner *spawner)
 
 	if (spare == NULL)
 		return;
-	spawner->spare_count++;
 	request->number = SPARE_NUMBER;
 	spec_new_id(request->spec.id);
 	memcpy(request->spec.id, SPARE_PREFIX, sizeof SPARE_PREFIX - 1);
@@ -70,15 +96,26 @@ static void start_spare(struct spawner *spawner)
 	spawner_sandbox_fail(spare, &err);
 }
 
+void spare_start_first(struct spawner *spawner, const struct spec *spec)
+{
+	if (spec == NULL || has_sandboxes(&spawner->host))
+		return;
+	spawner->spare_request = (struct engine_request){ .kind = REQUEST_START, .spec = *spec };
+	spawner->spare_request.spec.fresh = true;
+	spawner->spare_until_ms = clock_now_ms() + KEPT_MS;
+	start_spare(spawner);
+}
+
 void spare_update(struct spawner *spawner)
 {
 	struct spawner_sandbox *spare = find_spare(spawner);
 	uint64_t now = clock_now_ms();
 	bool is_wanted = now < spawner->spare_until_ms;
 
-	if (spare == NULL && is_wanted && now >= spawner->last_request_ms + quiet_ms(spawner))
+	if (spare == NULL && is_wanted && now >= spawner->last_request_ms + quiet_ms(spawner)) {
+		spawner->spare_count++;
 		start_spare(spawner);
-	else if (spare != NULL && !is_wanted)
+	} else if (spare != NULL && !is_wanted)
 		spawner_sandbox_kill(spare, ENGINE_END_KILLED);
 }
 

@@ -30,6 +30,7 @@
 enum {
 	BUSY_MS = 2,     /* between two attempts to remove a cgroup */
 	STOP_MS = 10000, /* for the removals that are under way at the end */
+	HELD_MS = 1000,  /* for the spare's set-up, which usually takes a few milliseconds */
 	REQUESTS_AT_A_TIME = 64,
 	POLL_SOCKET = 0,
 	POLL_SIGNALS = 1,
@@ -185,6 +186,19 @@ static void report_ready(struct spawner *spawner)
 
 /* --- the loop ------------------------------------------------------------------------- */
 
+/* Keeps the request for the next call while the spare for it is being set up. */
+static bool hold_request(struct spawner *spawner, const struct engine_request *request)
+{
+	uint64_t now = clock_now_ms();
+
+	if (spawner->held_until_ms == 0)
+		spawner->held_until_ms = now + HELD_MS;
+	if (now < spawner->held_until_ms && spare_is_coming(spawner, request))
+		return true;
+	spawner->held_until_ms = 0;
+	return false;
+}
+
 /* With MSG_TRUNC, recv(2) returns the real length of a packet. A packet that does not have the
  * length of a request is ignored. False: the server has closed its end. */
 static bool receive_requests(struct spawner *spawner)
@@ -194,17 +208,21 @@ static bool receive_requests(struct spawner *spawner)
 	/* A REQUEST_LIST has a reply for each sandbox, so the queue is checked before each request
 	 * and not only before the first. */
 	for (int i = 0; i < REQUESTS_AT_A_TIME && spawner->replies.count < REPLIES_MANY; i++) {
-		ssize_t n = recv(spawner->socket, &request, sizeof request,
-		                 MSG_DONTWAIT | MSG_TRUNC);
+		ssize_t n = sizeof request;
 
+		if (spawner->held_until_ms == 0)
+			n = recv(spawner->socket, &request, sizeof request,
+			         MSG_DONTWAIT | MSG_TRUNC);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
 		if (n == 0)
 			return false;
-		if (n == (ssize_t)sizeof request) {
-			spawner->last_request_ms = clock_now_ms();
-			spawner_handle_request(spawner, &request);
-		}
+		if (n != (ssize_t)sizeof request)
+			continue;
+		if (hold_request(spawner, &request))
+			return true;
+		spawner->last_request_ms = clock_now_ms();
+		spawner_handle_request(spawner, &request);
 	}
 	return true;
 }
@@ -212,7 +230,7 @@ static bool receive_requests(struct spawner *spawner)
 static int poll_timeout_ms(const struct spawner *spawner, bool busy)
 {
 	const int timeouts[] = { limit_watch_timeout_ms(spawner), spare_timeout_ms(spawner),
-		                 busy ? BUSY_MS : -1 };
+		                 busy ? BUSY_MS : -1, spawner->held_until_ms != 0 ? HELD_MS : -1 };
 	int least = -1;
 
 	for (size_t i = 0; i < ARRAY_LEN(timeouts); i++)
@@ -227,7 +245,7 @@ static size_t fill_polled(struct spawner *spawner, struct pollfd *polled,
 	size_t count = POLL_SANDBOXES;
 
 	polled[POLL_SOCKET] = (struct pollfd){ spawner->socket, 0, 0 };
-	if (spawner->replies.count < REPLIES_MANY)
+	if (spawner->replies.count < REPLIES_MANY && spawner->held_until_ms == 0)
 		polled[POLL_SOCKET].events |= POLLIN;
 	if (spawner->replies.count != 0)
 		polled[POLL_SOCKET].events |= POLLOUT;
@@ -280,7 +298,8 @@ static void run_loop(struct spawner *spawner)
 		if (n > 0 && polled[POLL_SIGNALS].revents != 0)
 			drain_signals(spawner);
 		spawner_reap(spawner);
-		if (n > 0 && (polled[POLL_SOCKET].revents & ~POLLOUT) != 0 &&
+		if (((n > 0 && (polled[POLL_SOCKET].revents & ~POLLOUT) != 0) ||
+		     spawner->held_until_ms != 0) &&
 		    !receive_requests(spawner))
 			return;
 		busy = spawner_finish_dead(spawner);
@@ -339,6 +358,8 @@ static NORETURN void run_spawner(const struct spawner_options *options, int sock
 		_exit(1);
 	}
 	report_ready(spawner);
+	(void)replies_flush(&spawner->replies, spawner->socket);
+	spare_start_first(spawner, options->first);
 	sandbox_dirs_sweep(spawner);
 	prepare_image(spawner);
 	run_loop(spawner);

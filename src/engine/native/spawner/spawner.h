@@ -28,12 +28,14 @@ struct cdi;
 
 /* All pointers and descriptors are the caller's; the forked process has copies of them. */
 struct spawner_options {
-	const char *state;    /* the state directory: absolute, exists */
-	const char *claims;   /* the directory in which all servers of this user claim ids */
-	const char *instance; /* name of this server among those that share the state directory */
+	const char *state;     /* the state directory: absolute, exists */
+	const char *claims;    /* the directory in which all servers of this user claim ids */
+	const char *skeletons; /* the directory of skeletons that they share */
+	const char *instance;  /* name of this server among those that share the state directory */
 	const char *const *mounts; /* host directories that sandboxes may be given; absolute */
 	size_t mount_count;
 	struct userns_wanted ids; /* `taken` also holds the server's id, if it is in the range */
+	const struct spec *first; /* of the sandbox that is probably asked for first; or NULL */
 	bool no_cgroups;          /* behave as on a machine without cgroups */
 	bool no_quota;            /* behave as on a file system without quotas */
 	const struct cdi *gpus;   /* graphics processors that sandboxes may be given; or NULL */

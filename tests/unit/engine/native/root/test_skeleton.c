@@ -15,12 +15,17 @@ struct machine {
 	mode_t umask;
 };
 
-static void write_text(int at, const char *path, const char *text)
+static void write_bytes(int at, const char *path, struct view bytes)
 {
 	AUTO_FD int fd = openat(at, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(write(fd, bytes.ptr, bytes.len), bytes.len);
+}
+
+static void write_text(int at, const char *path, const char *text)
+{
+	write_bytes(at, path, view_of(text));
 }
 
 static int make_subdir(int at, const char *name)
@@ -34,6 +39,7 @@ static void machine_open(struct machine *m)
 	m->umask = umask(077); /* the spawner has this one */
 	test_dir_open(&m->dir);
 	m->host = make_subdir(m->dir.fd, "host");
+	assert_int_equal(fchmod(m->host, 0755), 0);
 	m->parent = make_subdir(m->dir.fd, "skeletons");
 	for (size_t i = 0; i < ARRAY_LEN(host_files); i++) {
 		const char *path = host_files[i].path;
@@ -48,7 +54,9 @@ static void machine_open(struct machine *m)
 		else if (type == S_IFIFO)
 			assert_int_equal(mkfifoat(m->host, path, 0700), 0);
 		else
-			write_text(m->host, path, host_files[i].text);
+			write_bytes(m->host, path,
+			            host_files[i].text != NULL ? view_of(host_files[i].text)
+			                                       : (struct view){ "a\0b", 3 });
 		assert_int_equal(fchmodat(m->host, path, host_files[i].mode & 07777, 0), 0);
 	}
 }
@@ -85,7 +93,7 @@ static int count_entries(int at)
 
 static int count_skeletons(const struct machine *m)
 {
-	return count_entries(m->parent);
+	return count_entries(m->parent) - (faccessat(m->parent, "list", F_OK, 0) == 0 ? 1 : 0);
 }
 
 static void check_entry(const struct skeleton *skeleton, size_t i)
@@ -208,6 +216,37 @@ static void add_file(const struct machine *m)
 	assert_int_equal(fchmodat(m->host, "etc/timezone", 0644, 0), 0);
 }
 
+/* The file was skipped before. */
+static void make_readable(const struct machine *m)
+{
+	assert_int_equal(fchmodat(m->host, "etc/rpc", 0644, 0), 0);
+}
+
+/* No row of a skeleton was below this directory before. */
+static void add_directory(const struct machine *m)
+{
+	assert_int_equal(mkdirat(m->host, "etc/pki", 0755) + mkdirat(m->host, "etc/pki/tls", 0755) +
+	                         mkdirat(m->host, "etc/pki/tls/certs", 0755),
+	                 0);
+	assert_int_equal(fchmodat(m->host, "etc/pki", 0755, 0) +
+	                         fchmodat(m->host, "etc/pki/tls", 0755, 0) +
+	                         fchmodat(m->host, "etc/pki/tls/certs", 0755, 0),
+	                 0);
+}
+
+/* In place, with the same size and the old modification time. */
+static void change_file_secretly(const struct machine *m)
+{
+	const char *path = "etc/java-17-openjdk/security/policy";
+	struct timespec times[2];
+	struct stat st;
+
+	assert_int_equal(fstatat(m->host, path, &st, 0), 0);
+	write_text(m->host, path, "taken");
+	times[0] = times[1] = st.st_mtim;
+	assert_int_equal(utimensat(m->host, path, times, 0), 0);
+}
+
 static void change_processors(const struct machine *m)
 {
 	assert_int_equal(fchmodat(m->host, "sys/devices/system/cpu/online", 0644, 0), 0);
@@ -223,6 +262,27 @@ static void change_boot_id(const struct machine *m)
 	write_text(m->host, "proc/sys/kernel/random/boot_id", "1234");
 }
 
+static void install_program(const struct machine *m)
+{
+	write_text(m->host, "usr/bin/unknown", "");
+	assert_int_equal(fchmodat(m->host, "usr/bin/unknown", 0755, 0), 0);
+}
+
+static void remove_service(const struct machine *m)
+{
+	assert_int_equal(unlinkat(m->host, "usr/lib/systemd/system/web.service", 0), 0);
+}
+
+static void open_closed_file(const struct machine *m)
+{
+	assert_int_equal(fchmodat(m->host, "etc/mixed/sub/closed", 0644, 0), 0);
+}
+
+static void remove_password(const struct machine *m)
+{
+	write_text(m->host, "etc/text.conf", "user = me");
+}
+
 static void remove_shell(const struct machine *m)
 {
 	assert_int_equal(unlinkat(m->host, "usr/bin/bash", 0), 0);
@@ -230,6 +290,7 @@ static void remove_shell(const struct machine *m)
 
 static void merge_usr(const struct machine *m)
 {
+	assert_int_equal(renameat(m->host, "usr/lib", m->host, "usr/old-lib"), 0);
 	assert_int_equal(renameat(m->host, "lib", m->host, "usr/lib"), 0);
 	assert_int_equal(symlinkat("usr/lib", m->host, "lib"), 0);
 }
@@ -237,8 +298,21 @@ static void merge_usr(const struct machine *m)
 static void changed_host_file_leads_to_a_new_skeleton(void **state)
 {
 	static void (*const changes[])(const struct machine *) = {
-		change_file,       change_link,    change_mode,  add_file,
-		change_processors, change_boot_id, remove_shell, merge_usr,
+		change_file,
+		change_link,
+		change_mode,
+		add_file,
+		make_readable,
+		add_directory,
+		change_file_secretly,
+		install_program,
+		remove_service,
+		open_closed_file,
+		remove_password,
+		change_processors,
+		change_boot_id,
+		remove_shell,
+		merge_usr,
 	};
 	struct skeleton used, now;
 	struct machine m;
@@ -262,6 +336,79 @@ static void changed_host_file_leads_to_a_new_skeleton(void **state)
 	now = open_skeleton(&m);
 	assert_int_equal(count_skeletons(&m), 1);
 	(void)close(now.dir);
+	machine_remove(&m);
+}
+
+/* A change of a file that no skeleton has makes the list invalid, but leads to the same name. */
+static void other_files_of_the_host_lead_to_no_new_skeleton(void **state)
+{
+	struct skeleton before, after;
+	struct machine m;
+
+	machine_open(&m);
+	before = open_skeleton(&m);
+	write_text(m.host, "etc/resolv.conf.new", "nameserver 192.0.2.1");
+	assert_int_equal(renameat(m.host, "etc/resolv.conf.new", m.host, "etc/resolv.conf"), 0);
+	after = open_skeleton(&m);
+	assert_string_equal(before.name, after.name);
+	(void)close(before.dir);
+	(void)close(after.dir);
+	machine_remove(&m);
+}
+
+static void damaged_list_is_not_used(void **state)
+{
+	static const char *const lists[] = {
+		"",
+		"\n",
+		"x",
+		"0123456789abcdef\n",
+		"0123456789abcdef skeleton-0123456789abcdef\n",
+		"0123456789abcdef ../../etc\netc\n",
+		"0123456789abcdef skeleton-0123456789abcdef\nno such path\n",
+	};
+	struct skeleton first, again;
+	struct machine m;
+
+	machine_open(&m);
+	first = open_skeleton(&m);
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		write_text(m.parent, "list", lists[i]);
+		again = open_skeleton(&m);
+		assert_string_equal(first.name, again.name);
+		(void)close(again.dir);
+	}
+	assert_int_equal(unlinkat(m.parent, "list", 0) + mkfifoat(m.parent, "list", 0600), 0);
+	again = open_skeleton(&m);
+	assert_string_equal(first.name, again.name);
+	(void)close(first.dir);
+	(void)close(again.dir);
+	assert_int_equal(count_skeletons(&m), 1);
+	machine_remove(&m);
+}
+
+/* The list of the state before leads to the skeleton's name without a walk: the name in it is
+ * believed as long as the files are the same. */
+static void list_gives_the_name_of_unchanged_files(void **state)
+{
+	struct skeleton first, again;
+	struct machine m;
+	char text[16 * 1024] = "";
+	AUTO_FD int list = -1;
+
+	machine_open(&m);
+	first = open_skeleton(&m);
+	list = openat(m.parent, "list", O_RDWR | O_CLOEXEC);
+	assert_true(read(list, text, sizeof text - 1) > 0);
+	assert_non_null(strstr(text, "\netc\n"));
+	assert_non_null(strstr(text, "\netc/ssl/certs/a.pem\n"));
+	assert_null(strstr(text, "\netc/shadow\n"));
+	/* One digit of the name. */
+	assert_int_equal(pwrite(list, text[26] == 'f' ? "e" : "f", 1, 26), 1);
+	again = open_skeleton(&m);
+	assert_string_not_equal(first.name, again.name);
+	(void)close(first.dir);
+	(void)close(again.dir);
 	machine_remove(&m);
 }
 
@@ -331,7 +478,7 @@ static int check_owner_is_refused(int fd)
 		return 1;
 	if (skeleton_open_from(fd, fd, 1, 1, &skeleton, &err) == 0)
 		return 2;
-	return strcmp(err.msg, "give /dev to 1:1: Operation not permitted") == 0 ? 0 : 3;
+	return strcmp(err.msg, "give the root to 1:1: Operation not permitted") == 0 ? 0 : 3;
 }
 
 static void skeleton_belongs_to_the_given_owner(void **state)
@@ -362,7 +509,7 @@ static void skeleton_belongs_to_the_given_owner(void **state)
 	test_dir_open(&dir);
 	assert_int_equal(fchmod(dir.fd, 0777), 0);
 	check_in_child(check_owner_is_refused, dir.fd);
-	assert_int_equal(count_entries(dir.fd), 0);
+	assert_int_equal(count_entries(dir.fd), 1); /* the list */
 	test_dir_remove(&dir);
 }
 
@@ -392,6 +539,9 @@ int main(void)
 		TEST(copies_keep_the_time_of_the_last_change),
 		TEST(skeleton_is_made_once_and_found_again),
 		TEST(changed_host_file_leads_to_a_new_skeleton),
+		TEST(other_files_of_the_host_lead_to_no_new_skeleton),
+		TEST(damaged_list_is_not_used),
+		TEST(list_gives_the_name_of_unchanged_files),
 		TEST(unlocked_leftovers_are_removed),
 		TEST(servers_that_start_together_share_one_skeleton),
 		TEST(skeleton_belongs_to_the_given_owner),

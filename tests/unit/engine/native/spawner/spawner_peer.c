@@ -47,9 +47,11 @@ void peer_close_fds(struct peer *peer)
 
 static void start_in(struct peer *peer, const char *instance, struct peer *first)
 {
-	char claims[96];
+	char claims[96], skeletons[96];
 	struct spawner_options options = { .instance = instance,
 		                           .claims = claims,
+		                           .skeletons = skeletons,
+		                           .first = peer->first,
 		                           .ceilings = spec_default().limits,
 		                           .gpus_max = 1,
 		                           .memory_together = SPEC_MIB(2048),
@@ -63,6 +65,7 @@ static void start_in(struct peer *peer, const char *instance, struct peer *first
 	struct error err;
 
 	(void)snprintf(claims, sizeof claims, "%s/ids", peer->state.path);
+	(void)snprintf(skeletons, sizeof skeletons, "%s/skeleton", peer->state.path);
 	options.state = peer->state.path;
 	CHECK_OK(spawner_start(&options, &peer->pid, &peer->socket, &err), err);
 	do
@@ -73,23 +76,34 @@ static void start_in(struct peer *peer, const char *instance, struct peer *first
 		fail_msg("%s", ready.err.msg);
 }
 
-static void start_alone(struct peer *peer, bool no_cgroups)
+static void start_alone(struct peer *peer, bool no_cgroups, const struct spec *first)
 {
 	if (geteuid() != 0)
 		SKIP_TEST("only root is tried here");
-	*peer = (struct peer){ .socket = -1, .no_cgroups = no_cgroups };
+	*peer = (struct peer){ .socket = -1, .no_cgroups = no_cgroups, .first = first };
 	test_dir_open(&peer->state);
 	start_in(peer, "0123456789abcdef", NULL);
 }
 
 void peer_start(struct peer *peer)
 {
-	start_alone(peer, false);
+	start_alone(peer, false, NULL);
 }
 
 void peer_start_without_cgroups(struct peer *peer)
 {
-	start_alone(peer, true);
+	start_alone(peer, true, NULL);
+}
+
+void peer_start_with_spare(struct peer *peer, const struct spec *first)
+{
+	start_alone(peer, false, first);
+}
+
+void peer_start_again(struct peer *peer, const struct spec *first)
+{
+	peer->first = first;
+	start_in(peer, "0123456789abcdef", NULL);
 }
 
 void peer_start_beside(struct peer *peer, struct peer *first)

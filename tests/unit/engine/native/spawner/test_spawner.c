@@ -2,6 +2,7 @@
  * its work and nothing else, and it exits with the server. */
 #include "unit/engine/native/spawner/spawner_peer.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/random.h>
@@ -15,6 +16,97 @@ static void spawner_starts_and_erases_sandboxes(void **state)
 	peer_start(&peer);
 	peer_check_life_cycle(&peer, 1);
 	peer_check_life_cycle(&peer, 2);
+	peer_stop(&peer);
+}
+
+/* --- the spare of the start ---------------------------------------------------------- */
+
+/* How many directories of sandboxes begin with the prefix. */
+static int count_directories(const struct peer *peer, const char *prefix)
+{
+	DIR *dir = fdopendir(openat(peer->state.fd, "sandboxes", O_RDONLY | O_DIRECTORY));
+	const struct dirent *entry;
+	int count = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)) != NULL)
+		count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+	(void)closedir(dir);
+	return count;
+}
+
+/* The spawner has handled all requests before this one. */
+static void wait_for_list(struct peer *peer)
+{
+	struct engine_reply reply;
+
+	peer_request(peer, REQUEST_LIST, 900, NULL);
+	do
+		reply = peer_receive(peer);
+	while (reply.kind != REPLY_LISTED || reply.id[0] != '\0');
+}
+
+/* Whether the spare is complete or still being set up, no second sandbox is started for the
+ * request. */
+static void first_request_gets_the_spare_of_the_start(void **state)
+{
+	struct spec spec = peer_fresh_spec();
+	char path[96];
+	struct peer peer;
+
+	for (unsigned pause_us = 0; pause_us <= 300000; pause_us += 100000) {
+		peer_start_with_spare(&peer, &spec);
+		(void)usleep(pause_us);
+		(void)peer_start_sandbox(&peer, 1, &spec);
+		assert_int_equal(count_directories(&peer, "sp_"), 0);
+		assert_int_equal(count_directories(&peer, "sb_"), 1);
+		(void)snprintf(path, sizeof path, "sandboxes/%s", spec.id);
+		assert_int_equal(faccessat(peer.state.fd, path, F_OK, 0), 0);
+		peer_close_fds(&peer);
+		peer_stop(&peer);
+	}
+}
+
+static void other_requests_get_a_sandbox_of_their_own(void **state)
+{
+	struct spec first = peer_fresh_spec(), other = peer_fresh_spec();
+	struct peer peer;
+
+	other.limits.pids = first.limits.pids - 1;
+	peer_start_with_spare(&peer, &first);
+	(void)peer_start_sandbox(&peer, 1, &other);
+	assert_int_equal(count_directories(&peer, other.id), 1);
+	peer_close_fds(&peer);
+	peer_stop(&peer);
+}
+
+static void server_that_exits_while_its_request_waits_leaves_nothing(void **state)
+{
+	struct spec spec = peer_fresh_spec();
+	struct peer peer;
+
+	peer_start_with_spare(&peer, &spec);
+	peer_request(&peer, REQUEST_START, 1, &spec);
+	peer_wait_exit(&peer);
+	peer_start_again(&peer, NULL);
+	wait_for_list(&peer);
+	peer_check_life_cycle(&peer, 1);
+	peer_stop(&peer);
+}
+
+static void no_spare_is_started_beside_sandboxes(void **state)
+{
+	struct spec spec = peer_fresh_spec();
+	struct peer peer;
+
+	peer_start(&peer);
+	(void)peer_start_sandbox(&peer, 1, &spec);
+	peer_close_fds(&peer);
+	peer_wait_exit(&peer);
+	assert_int_equal(count_directories(&peer, "sb_"), 1);
+	peer_start_again(&peer, &spec);
+	wait_for_list(&peer);
+	assert_int_equal(count_directories(&peer, "sp_"), 0);
 	peer_stop(&peer);
 }
 
@@ -252,6 +344,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(spawner_starts_and_erases_sandboxes),
+		TEST(first_request_gets_the_spare_of_the_start),
+		TEST(other_requests_get_a_sandbox_of_their_own),
+		TEST(server_that_exits_while_its_request_waits_leaves_nothing),
+		TEST(no_spare_is_started_beside_sandboxes),
 		TEST(invalid_start_request_is_refused),
 		TEST(request_above_a_ceiling_is_refused),
 		TEST(limits_on_memory_do_not_add_up_without_cgroups),
