@@ -41,6 +41,8 @@ kernel_python_text:
 	.incbin "src/kernels/notebook/python_figures.py"
 	.ascii "'''\nLOOP = r'''"
 	.incbin "src/kernels/notebook/python_loop.py"
+	.ascii "'''\nLATE = r'''"
+	.incbin "src/kernels/notebook/python_late.py"
 	.ascii "'''\n"
 kernel_python_end:
 python_modules_text:

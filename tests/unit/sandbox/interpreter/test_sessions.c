@@ -207,7 +207,7 @@ static void output_between_cells_is_told_apart_in_the_next_cell(void **state)
 	rig_turn(600);
 	(void)run_cell(&process, "b", "print('second')", 0);
 	assert_string_equal(rig_text(process, false),
-	                    "[printed by earlier cells after they ended:]\nlate\n[this cell:]\n"
+	                    "[printed by what earlier cells left running:]\nlate\n[this cell:]\n"
 	                    "second\n");
 	process_free(process);
 }
