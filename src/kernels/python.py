@@ -80,7 +80,8 @@ class Run:
     """The decoded body of a RUN frame."""
 
     def __init__(self, body):
-        take = decode_fields(body).__next__
+        fields = decode_fields(body)
+        take = fields.__next__
         text = lambda: os.fsdecode(take())
         self.is_cell = take() == b'cell'
         self.name, self.cwd, self.code = text(), text(), take()
@@ -88,6 +89,7 @@ class Run:
         self.pixels, self.bytes = int(take()), int(take())
         self.args = [text() for _ in range(int(take()))]
         self.env = [text() for _ in range(int(take()))]
+        self.data_limit = int(next(fields, 0))
 
 
 def send_ready():
@@ -212,6 +214,17 @@ def add_user_site():
         system = site.getsitepackages()
         at = next((i for i, entry in enumerate(sys.path) if entry in system), count)
         sys.path[at:at] = added
+
+
+def set_data_limit(limit):
+    """Sets the soft limit for data, if the memory limit has changed since this process started."""
+    resource = import_hidden('resource') if limit else None
+    if resource is not None:
+        try:
+            hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+        except (OSError, ValueError):
+            pass  # without cgroups the limit cannot be raised
 
 
 def apply_env(env):
@@ -402,6 +415,7 @@ STAND_IN = ('IPython', 'IPython.core', 'IPython.utils', 'IPython.display', 'IPyt
 # The function that gets the module, and its part.
 WATCHED = {
     'matplotlib.pyplot': None,
+    'threading': ('THREADS', 'watch_threads'),
     'IPython': ('NOTEBOOK', 'bridge_module'),
     'IPython.core.getipython': ('NOTEBOOK', 'bridge_module'),
     'IPython.display': ('NOTEBOOK', 'bridge_module'),

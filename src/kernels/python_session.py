@@ -197,6 +197,7 @@ class Session:
             return
 
     def execute(self, run):
+        set_data_limit(run.data_limit)
         self.set_env(run.env)
         if run.has_stdin or self.had_stdin:
             replace_stdin(run.stdin if run.has_stdin else None)

@@ -122,13 +122,10 @@ def wrap(kind, name, make):
 
 
 def watch_threads(module):
-    def make(start):
-        def start_owned(self):
-            self._belljar_cell = owner() or running()
-            return start(self)
-        return start_owned
+    def set_owner(thread):
+        thread._belljar_cell = owner() or running()
 
-    wrap(module.Thread, 'start', make)
+    part('THREADS')['watch_threads'](module, set_owner)
 
 
 def watch_executor(module):

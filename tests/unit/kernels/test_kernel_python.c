@@ -32,6 +32,7 @@ static const struct {
 	{ "FIGURES", "src/kernels/notebook/python_figures.py" },
 	{ "LOOP", "src/kernels/notebook/python_loop.py" },
 	{ "LATE", "src/kernels/notebook/python_late.py" },
+	{ "THREADS", "src/kernels/notebook/python_threads.py" },
 };
 
 static struct view kernel_text(void)
