@@ -84,6 +84,13 @@ test('%history writes a file, and finds cells', async () => {
     'second = "þ"\n%history -g first -n\n%hist -l 3 -f /tmp/cells\n');
 });
 
+test('%pip takes pipes and redirections', async (t) => {
+  if (/No module named pip/.test(JSON.stringify(await cell('%pip --version')))) return t.skip('no pip');
+  for (const code of ['%pip --version | cut -c 1-4', 'pip --version | cut -c 1-4', '!pip --version | cut -c 1-4']) assert.equal(textOf(await cell(code)), 'pip \n', code);
+  assert.equal(textOf(await cell('%pip --version > /tmp/version\n!cut -c 1-4 /tmp/version')), 'pip \n');
+  assert.doesNotMatch(textOf(await cell('%pip download no-such>=1.0')), /Usage/);
+});
+
 test('each cell shows its warnings', async () => {
   for (let i = 0; i < 2; i++)
     assert.match(structuredOf(await cell('import warnings; warnings.warn("careful")', 'warnings')).stderr, /UserWarning: careful/);

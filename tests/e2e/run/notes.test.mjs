@@ -198,7 +198,10 @@ test('without a network clients fail at once, and the answer says why', async ()
   const code = "import urllib.request\nurllib.request.urlopen('http://example.com')";
   assert.match(textOf(await run_code({ language: 'python', code })), NO_NETWORK);
   assert.match(textOf(await run_code({ language: 'javascript', code: "fetch('http://example.com')" })), NO_NETWORK);
-  const { stdout } = structuredOf(await run_command({ command: 'command -v pip git npm curl || true' }));
+  const { stdout } = structuredOf(await run_command({ command: 'command -v pip git npm curl go Rscript apt-get || true' }));
+  if (stdout.includes('/go')) assert.match(textOf(await run_command({ command: 'mkdir /tmp/gox && cd /tmp/gox && go mod init x && go get example.com/x' })), NO_NETWORK);
+  for (const [program, command] of [['Rscript', `Rscript -e 'install.packages("x")'`], ['apt-get', 'apt-get update']])
+    if (stdout.includes(`/${program}`)) assert.match(textOf(await run_command({ command })), /\[belljar: .*has no network unless it is given one/, command);
   if (stdout.includes('/curl')) assert.match(textOf(await run_command({ command: 'curl -s http://example.com' })), NO_NETWORK);
   assert.doesNotMatch(textOf(await run_command({ command: 'echo curl >&2; exit 6' })), NO_NETWORK);
   if (stdout.includes('/git')) assert.match(textOf(await run_command({ command: 'git clone https://example.com/a' })), NO_NETWORK);
