@@ -91,6 +91,12 @@ test('%pip takes pipes and redirections', async (t) => {
   assert.doesNotMatch(textOf(await cell('%pip download no-such>=1.0')), /Usage/);
 });
 
+test('the source of a class and of a function of an earlier cell is shown', async () => {
+  await cell('import dataclasses\n@dataclasses.dataclass\nclass Point:\n    x: int = 0\n\ndef f():\n    return 1', 'source');
+  assert.match(textOf(await cell('Point??', 'source')), /Source:\n@dataclasses.dataclass\nclass Point:\n    x: int = 0\n$/m);
+  assert.match(textOf(await cell('f??', 'source')), /Source:\ndef f\(\):\n    return 1\n/);
+});
+
 test('each cell shows its warnings', async () => {
   for (let i = 0; i < 2; i++)
     assert.match(structuredOf(await cell('import warnings; warnings.warn("careful")', 'warnings')).stderr, /UserWarning: careful/);
