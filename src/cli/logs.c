@@ -161,10 +161,10 @@ const struct verb verb_logs = {
 	.name = "logs",
 	.operand = "SANDBOX",
 	.summary = "Show what was run, and how it ended.",
-	.help = "Prints one line for each program, piece of code and session cell that has ended or "
-	        "is running, and for each host that a program tried to reach, at most 1000, the newest last. "
-	        "SANDBOX is a name or an id. The lines of a sandbox are deleted with it. The "
-	        "output of programs is not kept.",
+	.help = "Prints one line for each program, piece of code and session cell that has ended "
+	        "or is running, and for each host that a program tried to reach, at most 1000, the "
+	        "newest last. SANDBOX is a name or an id. The lines of a sandbox are deleted with "
+	        "it. The output of programs is not kept.",
 	.examples = examples,
 	.options = FOR_LOGS,
 	.run = run_logs,

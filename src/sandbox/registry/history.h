@@ -4,8 +4,8 @@
  *
  * A run is added when it starts, with the outcome HISTORY_RUNNING, and again when it ends, which
  * replaces that row. Rows are collected and written together within half a second; if the server is
- * killed, those are lost. The newest 20,000 rows of all sandboxes are kept. The rows of a sandbox are deleted with
- * it. */
+ * killed, those are lost. The newest 20,000 rows of all sandboxes are kept. The rows of a sandbox
+ * are deleted with it. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
