@@ -1,4 +1,6 @@
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -8,6 +10,7 @@
 #include "cli/support/records.h"
 #include "cli/verb.h"
 #include "sandbox/registry/history.h"
+#include "sandbox/registry/instances.h"
 #include "sandbox/registry/registry.h"
 #include "server/options/options.h"
 #include "server/owner.h"
@@ -21,6 +24,7 @@ enum { SHOWN_MAX = 1000 };
 struct rows {
 	struct history_row *row; /* newest first */
 	size_t count;
+	int64_t now_s;
 };
 
 static bool keep_row(void *ctx, const struct history_row *row)
@@ -45,19 +49,49 @@ static int find_id(struct store *store, const char *owner, const char *wanted, c
 	return 0;
 }
 
+static bool is_awake(struct store *store, int servers, const struct history_row *row,
+                     struct sandbox_row *room)
+{
+	struct error err;
+
+	return registry_find(store, row->owner, row->sandbox, room, &err) == 0 &&
+	       room->state == SANDBOX_AWAKE && instance_is_alive(servers, room->instance);
+}
+
+/* A server that was killed leaves rows of runs that it did not see the end of. The next server to
+ * start changes them; show them so already. */
+static void complete_running(struct store *store, int servers, struct rows *rows,
+                             struct sandbox_row *room)
+{
+	for (size_t i = 0; i < rows->count; i++) {
+		struct history_row *row = &rows->row[i];
+
+		if (strcmp(row->outcome, HISTORY_RUNNING) != 0)
+			continue;
+		if (!is_awake(store, servers, row, room))
+			(void)snprintf(row->outcome, sizeof row->outcome, "%s", HISTORY_LOST);
+		else if (rows->now_s > row->started_s)
+			row->duration_ms = (uint64_t)(rows->now_s - row->started_s) * 1000;
+	}
+}
+
 static int read_rows(const struct verb_call *call, struct rows *rows, struct error *err)
 {
 	AUTO_FREE struct sandbox_row *room = mem_new(sizeof *room);
 	AUTO(store) struct store *store = NULL;
+	AUTO_FD int servers = -1;
 	const char *owner = owner_choose(call->options->user), *id;
 
-	if (records_open(call->options, &store, NULL, err) < 0)
+	if (records_open(call->options, &store, &servers, err) < 0)
 		return -1;
 	if (store == NULL)
 		return 0;
 	if (find_id(store, owner, call->operands[0], &id, room, err) < 0)
 		return -1;
-	return history_each(store, owner, id, SHOWN_MAX, keep_row, rows, err);
+	if (history_each(store, owner, id, SHOWN_MAX, keep_row, rows, err) < 0)
+		return -1;
+	complete_running(store, servers, rows, room);
+	return 0;
 }
 
 /* The rows hold text that came from clients and programs: escape it for the terminal. */
@@ -104,7 +138,7 @@ static void print_json(const struct rows *rows)
 
 static enum verb_result run_logs(const struct verb_call *call, struct error *err)
 {
-	struct rows rows = { .row = mem_array(SHOWN_MAX, sizeof *rows.row) };
+	struct rows rows = { .row = mem_array(SHOWN_MAX, sizeof *rows.row), .now_s = time(NULL) };
 	int r = read_rows(call, &rows, err);
 
 	if (r == 0 && call->options->json)
@@ -127,10 +161,10 @@ const struct verb verb_logs = {
 	.name = "logs",
 	.operand = "SANDBOX",
 	.summary = "Show what was run, and how it ended.",
-	.help = "Prints one line for each program, piece of code and session cell that has ended, "
-	        "and for each host that a program tried to reach, at most 1000, the newest last. "
-	        "SANDBOX is a name or an id. The lines of a sandbox are deleted with it. The "
-	        "output of programs is not kept.",
+	.help = "Prints one line for each program, piece of code and session cell that has ended "
+	        "or is running, and for each host that a program tried to reach, at most 1000, the "
+	        "newest last. SANDBOX is a name or an id. The lines of a sandbox are deleted with "
+	        "it. The output of programs is not kept.",
 	.examples = examples,
 	.options = FOR_LOGS,
 	.run = run_logs,

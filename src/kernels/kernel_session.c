@@ -29,6 +29,7 @@ const struct kernel_program kernel_ruby = {
 	.session_prefix = "",
 	.startup_env = (const char *const[]){ "RUBY", "GEM_", "BUNDLE_", "LD_", "LANG", "LC_",
 	                                      "MALLOC_", NULL },
+	.limits_data = true,
 };
 
 static const char r_loader[] =

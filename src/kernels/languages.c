@@ -96,6 +96,7 @@ const struct language languages[] = {
 	         { .program = "Rscript",
 	           .run = { "sh", "-c", r_script, r_fresh_text, "{program}", "{file}" },
 	           .has_displays = true,
+	           .limits_data = true,
 	           VERSION }),
 	LANGUAGE("go", "Go", " golang ", " go ", "main.go", NULL,
 	         { MAKES("go", "build", "-o", "{out}", "{file}"), .version = { "version" } }),

@@ -34,6 +34,7 @@ struct language_runner {
 	/* Descriptor 3 of the program is a socket on which it tells the server what it displays:
 	 * SHOWN and CLEARED of sandbox/interpreter/kernel_wire.h. */
 	bool has_displays;
+	bool limits_data; /* see run_options */
 	/* The kernel of fresh runs by this runner, if it is another one than that of the language;
 	 * or NULL. */
 	const struct kernel_program *kernel;

@@ -80,7 +80,8 @@ class Run:
     """The decoded body of a RUN frame."""
 
     def __init__(self, body):
-        take = decode_fields(body).__next__
+        fields = decode_fields(body)
+        take = fields.__next__
         text = lambda: os.fsdecode(take())
         self.is_cell = take() == b'cell'
         self.name, self.cwd, self.code = text(), text(), take()
@@ -88,6 +89,7 @@ class Run:
         self.pixels, self.bytes = int(take()), int(take())
         self.args = [text() for _ in range(int(take()))]
         self.env = [text() for _ in range(int(take()))]
+        self.data_limit = int(next(fields, 0))
 
 
 def send_ready():
@@ -116,6 +118,7 @@ class Output(io.FileIO):
     after a wait that took long: then the client does not read. The wait belongs to the lookup of
     write(), so that the traceback of a write that fails has no line of this class."""
     last, left, wait_with = None, 0, None
+    choose_write = None  # of python_late.py, if other cells may write as well
 
     @property
     def write(self, bind=io.FileIO.write.__get__, wait=wait_until_read):
@@ -126,7 +129,13 @@ class Output(io.FileIO):
                 shared.left -= 1
                 if not wait(*shared.wait_with, other.fd, 0x541b):
                     shared.left = 0
-        return bind(self, shared)  # Python 3.12 and later crash without the class
+        write = shared.choose_write and shared.choose_write(self)
+        return write or bind(self, shared)  # Python 3.12 and later crash without the class
+
+    def flush(self):
+        if self.choose_write is not None:
+            part('LATE')['flush_held'](self)
+        super().flush()
 
     @classmethod
     def begin(cls, changes=64):
@@ -205,6 +214,17 @@ def add_user_site():
         system = site.getsitepackages()
         at = next((i for i, entry in enumerate(sys.path) if entry in system), count)
         sys.path[at:at] = added
+
+
+def set_data_limit(limit):
+    """Sets the soft limit for data, if the memory limit has changed since this process started."""
+    resource = import_hidden('resource') if limit else None
+    if resource is not None:
+        try:
+            hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+        except (OSError, ValueError):
+            pass  # without cgroups the limit cannot be raised
 
 
 def apply_env(env):
@@ -395,6 +415,7 @@ STAND_IN = ('IPython', 'IPython.core', 'IPython.utils', 'IPython.display', 'IPyt
 # The function that gets the module, and its part.
 WATCHED = {
     'matplotlib.pyplot': None,
+    'threading': ('THREADS', 'watch_threads'),
     'IPython': ('NOTEBOOK', 'bridge_module'),
     'IPython.core.getipython': ('NOTEBOOK', 'bridge_module'),
     'IPython.display': ('NOTEBOOK', 'bridge_module'),

@@ -41,6 +41,10 @@ kernel_python_text:
 	.incbin "src/kernels/notebook/python_figures.py"
 	.ascii "'''\nLOOP = r'''"
 	.incbin "src/kernels/notebook/python_loop.py"
+	.ascii "'''\nLATE = r'''"
+	.incbin "src/kernels/notebook/python_late.py"
+	.ascii "'''\nTHREADS = r'''"
+	.incbin "src/kernels/notebook/python_threads.py"
 	.ascii "'''\n"
 kernel_python_end:
 python_modules_text:

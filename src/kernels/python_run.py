@@ -50,6 +50,7 @@ def become_run(report):
             report.tell_names(' '.join(names).encode()[:NAMES_BYTES])
         except Exception:
             pass  # the code is compiled again below
+        set_data_limit(run.data_limit)
         add_user_site()
         apply_env(run.env)
         replace_stdin(run.stdin if run.has_stdin else None)

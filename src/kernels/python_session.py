@@ -8,6 +8,7 @@ import re
 import time
 import tokenize
 import traceback
+import _contextvars
 import _thread
 
 ERROR_BYTES = 64 * 1024
@@ -99,6 +100,8 @@ class Session:
         self.around_cell = None  # a function of %autoreload, called before and after each cell
         self.events = None  # of get_ipython(), if a function is registered there
         self.interactivity = 'last_expr'  # which values of a cell are shown
+        self.cell = _contextvars.ContextVar('cell')  # the number of the cell that runs
+        self.output_class, self.runs = Output, 0
         builtins.In, builtins.Out = self.inputs, self.outputs
         builtins.exit, builtins.quit = Exit('exit'), Exit('quit')
         sys.displayhook = self.show_value
@@ -107,6 +110,26 @@ class Session:
             sys.stdout.reconfigure(line_buffering=True)  # in order with what other programs print
         WATCHED['asyncio'] = 'LOOP', 'replace_functions'
         watch_imports(self)
+        self.watch_writers()
+
+    def watch_writers(self):
+        """Prepares for output of earlier cells during a later one (python_late.py)."""
+        self.tell_late = None  # its function begin(), once there are threads or forked children
+        load = lambda: part('LATE')
+        for name, function in (('threading', 'watch_threads'),
+                               ('concurrent.futures.thread', 'watch_executor')):
+            WATCHED[name] = 'LATE', function
+            if name in sys.modules:
+                load()[function](sys.modules[name])
+        os.register_at_fork(before=lambda: load()['share_state'](),
+                            after_in_child=lambda: load()['enter_child']())
+
+    def begin_output(self):
+        self.runs += 1
+        self.cell.set(self.runs)
+        if self.tell_late is not None:
+            self.tell_late(self.runs)
+        Output.begin()
 
     def serve(self):
         while True:
@@ -114,6 +137,8 @@ class Session:
             if kind == b'R':
                 self.run(Run(body))
             elif kind == b'M':
+                if self.tell_late is not None:
+                    self.tell_late(0)
                 write_mark(body, *self.streams)
                 self.run_tasks()
             else:
@@ -129,7 +154,7 @@ class Session:
             self.leave_child(error, self.name)
 
     def run(self, run):
-        Output.begin()
+        self.begin_output()
         before = self.resource.getrusage(self.resource.RUSAGE_SELF)
         self.out.open(run)
         error = self.run_interruptible(lambda: self.execute(run))
@@ -172,6 +197,7 @@ class Session:
             return
 
     def execute(self, run):
+        set_data_limit(run.data_limit)
         self.set_env(run.env)
         if run.has_stdin or self.had_stdin:
             replace_stdin(run.stdin if run.has_stdin else None)

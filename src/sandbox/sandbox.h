@@ -205,6 +205,9 @@ const struct process_limits *sandbox_process_limits(const struct sandbox *sandbo
 struct processes *sandbox_processes(struct sandbox *sandbox);
 /* Whether a reset was requested and has not finished. */
 bool sandbox_is_resetting(const struct sandbox *sandbox);
+/* Adds a process that starts to the history, unless the sandbox is temporary. sandbox_record_run()
+ * with the same `started_s` and `what` replaces that. */
+void sandbox_record_start(struct sandbox *sandbox, int64_t started_s, const char *what);
 /* Reports a finished process: to the history, unless the sandbox is temporary, and to the manager's
  * process_ended callback. `what` and `outcome` are one line each. */
 void sandbox_record_run(struct sandbox *sandbox, int64_t started_s, uint64_t duration_ms,

@@ -19,6 +19,11 @@ void sandbox_add_history(struct sandbox *sandbox, int64_t started_s, uint64_t du
 		history_add(sandbox->manager->history, &row);
 }
 
+void sandbox_record_start(struct sandbox *sandbox, int64_t started_s, const char *what)
+{
+	sandbox_add_history(sandbox, started_s, 0, what, HISTORY_RUNNING);
+}
+
 void sandbox_record_run(struct sandbox *sandbox, int64_t started_s, uint64_t duration_ms,
                         const char *what, const char *outcome)
 {

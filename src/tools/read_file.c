@@ -96,12 +96,14 @@ static void note_text(const struct read_file *r, const struct file_lines *lines,
 		used += (size_t)snprintf(out + used, out_size - used,
 		                         "; it starts with a byte order mark");
 	if (lines->is_cut && used < out_size)
-		used += (size_t)snprintf(out + used, out_size - used,
-		                         "; line %" PRIu64
-		                         " is too long for one answer and was cut: "
-		                         "encoding \"base64\" reads by bytes",
-		                         last);
-	if (more && used < out_size)
+		used += (size_t)snprintf(
+		        out + used, out_size - used,
+		        "; line %" PRIu64 " is too long for one answer and was cut: a command "
+		        "such as `sed -n %" PRIu64
+		        "p FILE | cut -b 20001-40000` shows another part of it; "
+		        "offset %" PRIu64 " reads the line behind it, if there is one",
+		        last, last, last + 1);
+	else if (more && used < out_size)
 		(void)snprintf(out + used, out_size - used,
 		               "; there is more: go on with offset %" PRIu64, last + 1);
 }

@@ -74,7 +74,6 @@ static const struct param params[] = {
 	{ .name = "code",
 	  .type = PARAM_TEXT,
 	  .required = true,
-	  .min = 1,
 	  .max = CODE_MAX,
 	  .offset = offsetof(struct code_args, code),
 	  .also = PARAM_ALSO("source", "script", "python_code"),

@@ -107,6 +107,17 @@ class Bash(Session):
             self.assertEqual(got.code, 130)
             self.gives("echo \"$x\"", code + "\n")
 
+    def test_trap_of_exit_runs_when_a_cell_exits_and_keeps_the_session(self):
+        self.gives("x=1; trap 'echo bye $? $x; exit 3' EXIT; (trap 'echo sub' EXIT)", "sub\n")
+        self.gives("x=2; echo on", "on\n")
+        self.gives("exit 7", "bye 7 2\n", 7)
+        self.gives("echo $x; exit 5", "2\n", 5)
+        got = self.interrupts("trap -- 'echo bye' INT TERM 0; trap - INT; trap 'exit 130' INT; echo begun; sleep 100", "bye\n")
+        self.assertEqual(got.code, 130)
+        self.gives("set -eux; trap 'echo bye' EXIT; trap - EXIT; set +eux; echo $x; exit", "2\n",
+                   err="++++ trap 'echo bye' EXIT\n++++ trap - EXIT\n++++ set +eux\n")
+        self.gives("trap 'echo err' ERR; false; trap - ERR; false; echo $x", "err\n2\n")
+
     def test_interrupt_before_the_cell_ends_it(self):
         """Behind the mark of the last cell, a signal is for the next one."""
         self.gives("trap 'echo usr' USR1; x=1")

@@ -393,7 +393,12 @@ class Shell:
     cell_file = cell_writefile
 
     def line_pip(self, line):
-        code = run_program([sys.executable, '-m', 'pip'] + shlex.split(line))
+        """Runs pip; in a shell if the line has signs of a shell that no requirement has."""
+        pip = [sys.executable, '-m', 'pip']
+        if re.search(r'[|;&`$]|(^|\s)\d?[<>]', line):
+            code = run_program(shell_arguments(' '.join(map(shlex.quote, pip)) + ' ' + line))
+        else:
+            code = run_program(pip + shlex.split(line))
         notice_packages()
         if code:
             raise subprocess.CalledProcessError(code, 'pip ' + line)

@@ -89,10 +89,31 @@ def line_pinfo(shell, name, with_source=False):
     try:
         source = inspect.getsource(value) if with_source else ''
     except (TypeError, OSError):
-        pass
+        source = class_source(value)
     about.append('Source:\n' + source if source else
                  'Docstring:\n%s' % (inspect.getdoc(value) or '<no docstring>'))
     print('\n'.join(about))
+
+
+def class_source(value):
+    """The source of a class that a cell has defined: the module of cells has no file in which
+    `inspect` could look. The newest cell is searched first."""
+    import ast
+    import linecache
+    if not isinstance(value, type) or value.__module__ != '__main__':
+        return ''
+    for name, entry in reversed(list(linecache.cache.items())):
+        if not name.startswith('<cell ') or len(entry) < 3:
+            continue
+        try:
+            tree = ast.parse(''.join(entry[2]))
+        except SyntaxError:
+            continue  # a cell with magics
+        for node in reversed(tree.body):
+            if isinstance(node, ast.ClassDef) and node.name == value.__qualname__:
+                first = min([node.lineno] + [each.lineno for each in node.decorator_list])
+                return ''.join(entry[2][first - 1:getattr(node, 'end_lineno', first)])
+    return ''
 
 
 def line_pinfo2(shell, name):

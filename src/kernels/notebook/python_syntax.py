@@ -16,7 +16,7 @@ ASSIGNMENT = re.compile(r'(\s*)([^\W\d][\w.,\s\[\]\'"*()]*?)\s*=\s*([!%])(?![=%]
 HELP = re.compile(r'(\s*)(\?{0,2})\s*(%{0,2}[^\W\d][\w.*]*(?:\[[^\]]*\])?)\s*(\?{0,2})\s*')
 MAGIC = re.compile(r'(\s*)%([A-Za-z_]\w*)\s*(.*)', re.S)
 COMMAND = re.compile(r'(\s*)(!!?)(.*)', re.S)
-INSTALLER = re.compile(r'\s*(pip|conda|uv)[ \t]+([a-z][^\n]*)\s*')
+INSTALLER = re.compile(r'\s*(pip|conda|uv)[ \t]+(-{0,2}[a-z][^\n]*)\s*')
 QUOTES = re.compile(r'\'\'\'|"""|\'|"')
 
 

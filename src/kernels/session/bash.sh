@@ -12,7 +12,7 @@
 # set -e, set -u, the trap of SIGINT) ends in the trap of EXIT. This trap writes the state of the
 # shell down and replaces the process by a new shell with the same state, so that the session goes
 # on. Descriptors, working directory, limits and children belong to the process and stay. A trap of
-# EXIT that a cell sets itself ends the session.
+# EXIT that a cell sets is kept in a variable, and run in a subshell when a cell exits.
 #
 # Functions of the kernel run with options, IFS and locale of their own, and call all builtins, which
 # a cell may have replaced by functions, as `builtin NAME`; only functions named `builtin` or `command` are fatal.
@@ -21,12 +21,14 @@
 #
 # shellcheck shell=bash
 # shellcheck disable=SC2016 # commands for the next shell
+# shellcheck disable=SC2064 # the arguments of trap are those of the cell
 # shellcheck disable=SC2034,SC2154 # the loader and the trap of EXIT set and use variables
 command exec {__belljar_out}>&1 {__belljar_err}>&2 # for marks: cells may redirect 1 and 2
 __belljar_is_running=0
 __belljar_is_interrupted=0 # SIGINT came before the cell began
 __belljar_had_stdin=0 # descriptor 0 is the input of the last cell
 __belljar_status=0    # of the last cell
+__belljar_exit=       # the trap of EXIT that a cell has set
 __belljar_set=        # those of the options e, x and v that cells have set
 __belljar_sigint="trap -- 'builtin exit 130' INT"
 __belljar_env=() # of each variable for this cell only: name, value, command that restores it
@@ -161,6 +163,55 @@ __belljar_end() {
 	__belljar_send x "$1" 0 0 0 0 0
 }
 
+# Replaces the builtin, which would replace the kernel's own trap of EXIT. Subshells have none.
+trap() {
+	{
+		builtin local - __belljar_command="${1-}" __belljar_signal __belljar_others __belljar_is_exit=0
+		builtin set +xv
+		__belljar_others=()
+	} 2>/dev/null
+	if ((BASH_SUBSHELL > 0 || $# == 0)) || [[ $1 == -[lp]* ]]; then
+		builtin trap "$@"
+		builtin return
+	fi
+	if [[ $1 == -- ]]; then
+		builtin shift
+		__belljar_command=${1-}
+	fi
+	if (($# == 1)); then
+		__belljar_command=-
+	else
+		builtin shift
+	fi
+	for __belljar_signal; do
+		case ${__belljar_signal^^} in
+		EXIT | SIGEXIT | 0) __belljar_is_exit=1 ;;
+		# When a function returns, Bash restores these if the function has reset them.
+		DEBUG | ERR | RETURN)
+			if [[ $__belljar_command == - ]]; then
+				builtin trap : "$__belljar_signal"
+			else
+				builtin trap -- "$__belljar_command" "$__belljar_signal"
+			fi
+			;;
+		*) __belljar_others+=("$__belljar_signal") ;;
+		esac
+	done
+	((__belljar_is_exit == 0)) || __belljar_exit=${__belljar_command#-}
+	((${#__belljar_others[@]} == 0)) || builtin trap -- "$__belljar_command" "${__belljar_others[@]}"
+}
+
+# Runs the trap of EXIT that a cell has set, once. In a subshell, as it may call exit.
+__belljar_run_exit() {
+	builtin local command="$__belljar_exit"
+	__belljar_exit=
+	[[ -z $command ]] || (
+		builtin set +e
+		(builtin exit "$__belljar_status")
+		builtin eval "$command"
+	)
+}
+
 # Writes down the state of the shell as commands, and replaces the shell. Functions may need their
 # shopt options when they are parsed. Errors are hidden, because some variables are read-only. If a
 # function has called exit, its local variables become global.
@@ -172,7 +223,8 @@ __belljar_leave() {
 		builtin declare -p
 		builtin declare -f
 		builtin alias -p
-		builtin printf '%s\n' "$__belljar_traps"
+		builtin printf '%s\n' 'builtin unset -f trap' "$__belljar_traps"
+		builtin declare -f trap
 		(($# == 0)) || builtin printf '%s\n' "builtin set -- ${*@Q}"
 		builtin set +o # knows nothing of -e here: Bash clears it in $()
 		builtin printf '%s\n' "${__belljar_set:+builtin set -$__belljar_set}" \
@@ -188,7 +240,7 @@ __belljar_resume='__belljar_file=$1
 IFS= builtin read -r -d "" -u "$1" __belljar_state
 builtin eval "$__belljar_state"'
 # In a function `trap -p` does not know the traps of ERR and DEBUG.
-builtin trap '__belljar_status=$? __belljar_traps=$(builtin trap -p); __belljar_leave "$@"' EXIT
+builtin trap '__belljar_status=$? __belljar_traps=$(builtin trap -p); __belljar_run_exit; __belljar_leave "$@"' EXIT
 builtin trap __belljar_is_interrupted=1 INT
 # A trap of ERR ignores what fails in front of `&&`.
 __belljar_main='while ((1)); do

@@ -108,7 +108,8 @@ Class.new do
     list = -> { Array.new(text.call.to_i) { text.call } }
     run = { is_cell: text.call == 'cell', name: text.call, cwd: text.call, code: text.call, has_stdin: text.call == '1', stdin: bytes.call }
     2.times { text.call } # the limits of pictures
-    run.merge(args: list.call, env: list.call.map { |line| line.split('=', 2) })
+    run.merge!(args: list.call, env: list.call.map { |line| line.split('=', 2) })
+    run.merge(data_limit: at < body.bytesize ? text.call.to_i : nil)
   end
 
   # --- SIGINT
@@ -209,7 +210,15 @@ Class.new do
 
   # --- a cell
 
+  # The memory limit may have changed since this process started.
+  define_method(:set_data_limit) do |limit|
+    Process.setrlimit(:DATA, limit, Process.getrlimit(:DATA)[1]) if limit
+  rescue SystemCallError
+    nil # without cgroups the limit cannot be raised
+  end
+
   define_method(:evaluate) do |run|
+    set_data_limit(run[:data_limit])
     Dir.chdir(run[:cwd]) unless run[:cwd].empty?
     set_stdin(run)
     ARGV.replace(run[:args]) unless run[:args].empty?
@@ -314,6 +323,7 @@ Class.new do
   define_method(:become_run) do |run|
     trap('INT', @sigint)
     path = save_program(run)
+    set_data_limit(run[:data_limit])
     set_stdin(run)
     set_env(run[:env])
     Dir.chdir(run[:cwd]) unless run[:cwd].empty?

@@ -90,20 +90,42 @@ static bool read_resource(struct mcp_call *call)
 	return false;
 }
 
+static void respond_not_found(struct mcp_call *call)
+{
+	struct error missing;
+	char shown[160];
+
+	(void)error_set(&missing, ERR_NOT_FOUND, "resource '%s' not found",
+	                utf8_escape(view_of(call->uri), shown, sizeof shown));
+	call_respond_failure(call, &missing);
+}
+
 void resources_read_method(struct mcp_call *call)
 {
 	const char *uri = get_uri(call);
-	struct error missing;
-	char shown[160];
 
 	if (uri == NULL)
 		return;
 	call->uri = arena_text(&call->arena, uri);
-	if (read_resource(call))
-		return;
-	(void)error_set(&missing, ERR_NOT_FOUND, "resource '%s' not found",
-	                utf8_escape(view_of(call->uri), shown, sizeof shown));
-	call_respond_failure(call, &missing);
+	if (!read_resource(call))
+		respond_not_found(call);
+}
+
+/* Whether a resource or a template has the URI. A file need not exist yet: its creation is
+ * reported. */
+static bool is_known_uri(const struct mcp_config *config, const char *uri)
+{
+	for (size_t i = 0; config->resources != NULL && config->resources[i] != NULL; i++)
+		if (strcmp(config->resources[i]->uri, uri) == 0)
+			return true;
+	for (size_t i = 0; config->templates != NULL && config->templates[i] != NULL; i++) {
+		AUTO_JSON json_t *variables = uri_template_match(config->templates[i]->uri_template,
+		                                                 uri);
+
+		if (variables != NULL)
+			return true;
+	}
+	return false;
 }
 
 void resources_subscribe_method(struct mcp_call *call)
@@ -114,6 +136,11 @@ void resources_subscribe_method(struct mcp_call *call)
 
 	if (uri == NULL)
 		return;
+	call->uri = arena_text(&call->arena, uri);
+	if (!is_known_uri(&call->server->config, uri)) {
+		respond_not_found(call);
+		return;
+	}
 	if (json_object_size(subscriptions) >= max && !json_has(subscriptions, uri)) {
 		call_respond_error(
 		        call, RPC_INTERNAL_ERROR, NULL,

@@ -42,6 +42,7 @@ struct interpreter {
 	bool sent_text; /* after TEXT */
 	struct loop *loop;
 	const struct sandbox *sandbox;
+	uint64_t data_limit; /* of the program, when it was started; 0: none */
 	const struct interpreter_owner_events *owner;
 	void *owner_ctx;
 	const struct interpreter_user_events *user; /* NULL: nothing executes */

@@ -212,6 +212,7 @@ int interpreter_start(struct sandbox *sandbox, const struct interpreter_options 
 		argv[i + 1] = options->program->options[i];
 	interpreter->owner = owner;
 	interpreter->owner_ctx = ctx;
+	interpreter->data_limit = run_options.limits_data ? run_data_limit(sandbox) : 0;
 	if (run_start(sandbox, &run_options, &run_events, interpreter, &interpreter->run, err) <
 	    0) {
 		free_interpreter(interpreter);
@@ -238,8 +239,13 @@ int interpreter_execute(struct interpreter *interpreter, const struct kernel_run
 {
 	bool is_early = interpreter->stage == INTERPRETER_STARTING &&
 	                interpreter->program->waiting != NULL;
+	struct kernel_run message = *run;
 
-	if (kernel_encode_run(is_early ? &interpreter->out : &interpreter->pending, run, err) < 0)
+	if (interpreter->data_limit != 0 &&
+	    interpreter->data_limit != run_data_limit(interpreter->sandbox))
+		message.data_limit = run_data_limit(interpreter->sandbox);
+	if (kernel_encode_run(is_early ? &interpreter->out : &interpreter->pending, &message, err) <
+	    0)
 		return -1;
 	interpreter->deadline_ms = deadline_ms;
 	interpreter->user = user;

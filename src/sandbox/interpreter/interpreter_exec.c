@@ -84,7 +84,7 @@ static void deliver_early_output(struct interpreter *interpreter, bool is_stderr
 
 	if (early.len == 0)
 		return;
-	insert_line(interpreter, is_stderr, "[printed by earlier cells after they ended:]\n");
+	insert_line(interpreter, is_stderr, "[printed by what earlier cells left running:]\n");
 	deliver_output(interpreter, is_stderr, early);
 	insert_line(interpreter, is_stderr,
 	            early.ptr[early.len - 1] == '\n' ? "[this cell:]\n" : "\n[this cell:]\n");

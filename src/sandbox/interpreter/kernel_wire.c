@@ -102,7 +102,9 @@ static int put_run_fields(struct buf *out, const struct kernel_run *run, struct 
 	if (put_field(out, run->has_stdin ? run->in : (struct view){ "", 0 }, err) < 0 ||
 	    put_number(out, run->pixels, err) < 0 || put_number(out, run->bytes, err) < 0)
 		return -1;
-	return put_list(out, run->args, err) < 0 || put_list(out, run->env, err) < 0 ? -1 : 0;
+	if (put_list(out, run->args, err) < 0 || put_list(out, run->env, err) < 0)
+		return -1;
+	return run->data_limit != 0 ? put_number(out, run->data_limit, err) : 0;
 }
 
 int kernel_encode_run(struct buf *out, const struct kernel_run *run, struct error *err)

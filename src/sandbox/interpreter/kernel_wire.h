@@ -69,6 +69,8 @@ struct kernel_run {
 	/* List of NAME=value, ends with NULL; overrides the interpreter's environment. After a cell
 	 * each variable gets its old value back, unless the code has changed it. */
 	const char *const *env;
+	/* RLIMIT_DATA, if it has changed since the interpreter was started; left out if not (0). */
+	uint64_t data_limit;
 };
 
 /* A decoded message from the interpreter. Views point into the received bytes. */

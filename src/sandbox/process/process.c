@@ -195,6 +195,10 @@ void process_free(struct process *process)
 	if (process == NULL)
 		return;
 	process_release(process);
+	if (process->phase == PROCESS_RUNNING && process->processes != NULL)
+		sandbox_record_run(process->processes->sandbox, process->started_s,
+		                   clock_now_ms() - process->started_ms, process->label,
+		                   "cancelled");
 	if (!process_is_over(process) && process->processes != NULL)
 		sandbox_release(process->processes->sandbox);
 	list_remove(&process->node);

@@ -214,6 +214,10 @@ void process_started(struct process *process)
 	struct error err;
 
 	process->phase = PROCESS_RUNNING;
+	if (!process->is_recorded)
+		sandbox_record_start(process->processes->sandbox, process->started_s,
+		                     process->label);
+	process->is_recorded = true;
 	process_changed(process);
 	if (!has_input)
 		return;

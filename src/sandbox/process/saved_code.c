@@ -173,6 +173,7 @@ static void start_program(struct saved_code *code)
 
 	options.argv = fill_command(code, code->options.runner->run, code->options.args);
 	options.deadline_ms = time_left(code);
+	options.limits_data = code->options.runner->limits_data;
 	options.with_control = code->options.runner->has_displays && code->events->display != NULL;
 	if (run_start(code->sandbox, &options, &program_events, code, &code->step, &err) < 0) {
 		report_failure(code, &err);

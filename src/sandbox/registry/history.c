@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -19,19 +20,48 @@ struct history {
 	struct history_row rows[PENDING_MAX];
 };
 
+static bool is_start(const struct history_row *row)
+{
+	return strcmp(row->outcome, HISTORY_RUNNING) == 0;
+}
+
+/* Whether `start` is the row of the run whose end is `row`. */
+static bool is_start_of(const struct history_row *start, const struct history_row *row)
+{
+	return is_start(start) && start->started_s == row->started_s &&
+	       strcmp(start->sandbox, row->sandbox) == 0 && strcmp(start->what, row->what) == 0;
+}
+
+static int insert_row(struct store *store, const struct history_row *row, struct error *err)
+{
+	return store_exec(store,
+	                  "INSERT INTO runs (sandbox, owner, started_s, duration_ms, what, outcome)"
+	                  " VALUES (?, ?, ?, ?, ?, ?)",
+	                  err, "ssiiss", row->sandbox, row->owner, row->started_s,
+	                  (int64_t)row->duration_ms, row->what, row->outcome);
+}
+
+/* The end of a run takes the place of its start. Two runs with the same text that started in the
+ * same second have rows that cannot be told apart, and each end takes one of them. */
+static int write_row(struct store *store, const struct history_row *row, struct error *err)
+{
+	if (is_start(row))
+		return insert_row(store, row, err);
+	if (store_exec(store,
+	               "UPDATE runs SET duration_ms = ?1, outcome = ?2 WHERE number ="
+	               " (SELECT min(number) FROM runs WHERE sandbox = ?3 AND started_s = ?4"
+	               " AND what = ?5 AND outcome = '" HISTORY_RUNNING "')",
+	               err, "issis", (int64_t)row->duration_ms, row->outcome, row->sandbox,
+	               row->started_s, row->what) < 0)
+		return -1;
+	return store_changes(store) == 0 ? insert_row(store, row, err) : 0;
+}
+
 static int write_rows(struct store *store, const struct history *history, struct error *err)
 {
-	for (size_t i = 0; i < history->count; i++) {
-		const struct history_row *row = &history->rows[i];
-
-		if (store_exec(store,
-		               "INSERT INTO runs (sandbox, owner, started_s, duration_ms, what, "
-		               "outcome)"
-		               " VALUES (?, ?, ?, ?, ?, ?)",
-		               err, "ssiiss", row->sandbox, row->owner, row->started_s,
-		               (int64_t)row->duration_ms, row->what, row->outcome) < 0)
+	for (size_t i = 0; i < history->count; i++)
+		if (write_row(store, &history->rows[i], err) < 0)
 			return -1;
-	}
 	return store_exec(store,
 	                  "DELETE FROM runs WHERE number <= (SELECT max(number) FROM runs) - ?",
 	                  err, "i", (int64_t)ROWS_MAX);
@@ -80,6 +110,11 @@ struct history *history_free(struct history *history)
 
 void history_add(struct history *history, const struct history_row *row)
 {
+	for (size_t i = 0; i < history->count; i++)
+		if (!is_start(row) && is_start_of(&history->rows[i], row)) {
+			history->rows[i] = *row;
+			return;
+		}
 	history->rows[history->count++] = *row;
 	if (history->count == PENDING_MAX)
 		flush_history(history);

@@ -2,9 +2,10 @@
  *
  *   history_new -> history_add ... -> history_free
  *
- * Rows are collected and written together within half a second; if the server is killed, those are
- * lost. The newest 20,000 rows of all sandboxes are kept. The rows of a sandbox are deleted with
- * it. */
+ * A run is added when it starts, with the outcome HISTORY_RUNNING, and again when it ends, which
+ * replaces that row. Rows are collected and written together within half a second; if the server is
+ * killed, those are lost. The newest 20,000 rows of all sandboxes are kept. The rows of a sandbox
+ * are deleted with it. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,10 @@ struct loop;
 struct store;
 
 enum { HISTORY_WHAT_MAX = 200, HISTORY_OUTCOME_MAX = 100 };
+
+#define HISTORY_RUNNING "running"
+/* What registry_recover() makes of it if the server was killed. */
+#define HISTORY_LOST "ended with its server"
 
 struct history_row {
 	char sandbox[SPEC_ID_LEN + 1];

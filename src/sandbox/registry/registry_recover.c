@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "sandbox/registry/history.h"
 #include "sandbox/registry/registry.h"
 #include "store/store.h"
 
@@ -49,6 +50,12 @@ static int collect_texts(struct store *store, struct records *records, const cha
 static int take_over_rows(struct store *store, const char *dead, const char *instance,
                           struct records *unfinished)
 {
+	if (store_exec(store,
+	               "UPDATE runs SET outcome = '" HISTORY_LOST
+	               "' WHERE outcome = '" HISTORY_RUNNING "' AND sandbox IN"
+	               " (SELECT id FROM sandboxes WHERE instance = ?)",
+	               unfinished->err, "s", dead) < 0)
+		return -1;
 	if (collect_texts(store, unfinished, "SELECT id FROM sandboxes" UNFINISHED, dead) < 0)
 		return -1;
 	if (store_exec(store, "UPDATE sandboxes SET state = 'deleting', instance = ?2" UNFINISHED,

@@ -10,7 +10,11 @@
 #include "sandbox/run/internal.h"
 #include "sandbox/sandbox.h"
 
-enum { LIST_MAX = 60 * 1024, UMASK = 022, STACKS_MAX = 128, STACK_BYTES = 8 * 1024 * 1024 };
+enum { LIST_MAX = 60 * 1024, UMASK = 022 };
+/* Data that a program maps and never writes to. Programs that an interpreter starts have its limit,
+ * and those of other languages map a few hundred MiB for data whatever they do. */
+static const uint64_t unused_min = SPEC_MIB(32), unused_max = SPEC_MIB(96);
+static const uint64_t enough_data = SPEC_MIB(256);
 
 /* The environment of every program, unless the sandbox or the options override a variable. */
 static const char *const default_env[] = {
@@ -108,15 +112,23 @@ static int add_open_files(struct wire_exec *exec, struct buf *buf, const struct 
 	return wire_limits_add(&exec->limits, buf, files, err);
 }
 
+uint64_t run_data_limit(const struct sandbox *sandbox)
+{
+	uint64_t memory = sandbox_row(sandbox)->spec.limits.memory;
+
+	if (memory + unused_min >= enough_data)
+		return memory + unused_min;
+	return memory + unused_max < enough_data ? memory + unused_max : enough_data;
+}
+
 /* The kernel grants an allocation of any size and kills the program when it writes to it. With this
- * limit an allocation that can never fit fails at once. Stacks of threads count, too, although most
- * of their pages are never written to. The program may raise the soft limit. */
-static int add_data_limit(struct wire_exec *exec, struct buf *buf, const struct spec_limits *limits,
+ * limit an allocation that cannot fit fails at once. Stacks of threads count, too, although most of
+ * their pages are never written to: the program may raise the soft limit, and Python's kernel does
+ * so for each thread. */
+static int add_data_limit(struct wire_exec *exec, struct buf *buf, const struct sandbox *sandbox,
                           struct error *err)
 {
-	uint64_t stacks = limits->pids < STACKS_MAX ? limits->pids : STACKS_MAX;
-	struct wire_limit data = { RLIMIT_DATA, limits->memory + stacks * STACK_BYTES,
-		                   RLIM_INFINITY };
+	struct wire_limit data = { RLIMIT_DATA, run_data_limit(sandbox), RLIM_INFINITY };
 
 	return wire_limits_add(&exec->limits, buf, data, err);
 }
@@ -160,7 +172,7 @@ int exec_request_open(struct sandbox *sandbox, struct channel *channel,
 	if (add_env(exec, &env, options, sandbox, err) < 0)
 		return error_wrap(err, "env");
 	if (add_open_files(exec, &limits, spec, err) < 0 ||
-	    (options->limits_data && add_data_limit(exec, &limits, &spec->limits, err) < 0))
+	    (options->limits_data && add_data_limit(exec, &limits, sandbox, err) < 0))
 		return -1;
 	return channel_open(channel, &message, events, ctx, ret, err);
 }

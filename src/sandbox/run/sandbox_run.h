@@ -133,6 +133,9 @@ MUST_CHECK int run_start(struct sandbox *sandbox, const struct run_options *opti
                          const struct run_events *events, void *ctx, struct run **ret,
                          struct error *err);
 
+/* The limit of options.limits_data in bytes. */
+uint64_t run_data_limit(const struct sandbox *sandbox);
+
 /* The remaining functions are for runs of run_start() only. */
 
 /* Sends bytes to descriptor 3. Returns how many were accepted. */

@@ -69,5 +69,5 @@ void run_params_complete_schema(const void *app, json_t *properties);
 		.offset = offsetof(type_, member_.timeout_s),                                      \
 		.also = PARAM_ALSO("timeout", "timeout_seconds"), .help = "",                      \
 		.more = "Seconds until the program is ended. Without it, or with 0, the server's " \
-		        "default (--timeout) holds."                                               \
+		        "default (--run-timeout) holds."                                           \
 	}

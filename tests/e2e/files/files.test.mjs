@@ -69,6 +69,11 @@ test('a line longer than an answer is cut, and the next one can be reached', asy
   assert.deepEqual([lines, next_offset], [1, 2]);
   assert.match(result.content[1].text, /line 1 is too long for one answer and was cut/);
   assert.equal(textOf(await read_file({ path: 'line.txt', offset: 2 })), 'end\n');
+  await sh('python3 -c "print(\'ab\' * 50000, end=\'\')" > only.txt');
+  const note = (await read_file({ path: 'only.txt' })).content[1].text;
+  assert.match(note, /; offset 2 reads the line behind it, if there is one\]$/);
+  const [, command] = /a command such as `(.*)` shows another part of it/.exec(note);
+  assert.match(await sh(command.replace('FILE', 'only.txt')), /^(ab){10000}\n$/);
 });
 
 test('a range of a 200 MiB file is read without the rest', async () => {

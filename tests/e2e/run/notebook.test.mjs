@@ -84,6 +84,19 @@ test('%history writes a file, and finds cells', async () => {
     'second = "þ"\n%history -g first -n\n%hist -l 3 -f /tmp/cells\n');
 });
 
+test('%pip takes pipes and redirections', async (t) => {
+  if (/No module named pip/.test(JSON.stringify(await cell('%pip --version')))) return t.skip('no pip');
+  for (const code of ['%pip --version | cut -c 1-4', 'pip --version | cut -c 1-4', '!pip --version | cut -c 1-4']) assert.equal(textOf(await cell(code)), 'pip \n', code);
+  assert.equal(textOf(await cell('%pip --version > /tmp/version\n!cut -c 1-4 /tmp/version')), 'pip \n');
+  assert.doesNotMatch(textOf(await cell('%pip download no-such>=1.0')), /Usage/);
+});
+
+test('the source of a class and of a function of an earlier cell is shown', async () => {
+  await cell('import dataclasses\n@dataclasses.dataclass\nclass Point:\n    x: int = 0\n\ndef f():\n    return 1', 'source');
+  assert.match(textOf(await cell('Point??', 'source')), /Source:\n@dataclasses.dataclass\nclass Point:\n    x: int = 0\n$/m);
+  assert.match(textOf(await cell('f??', 'source')), /Source:\ndef f\(\):\n    return 1\n/);
+});
+
 test('each cell shows its warnings', async () => {
   for (let i = 0; i < 2; i++)
     assert.match(structuredOf(await cell('import warnings; warnings.warn("careful")', 'warnings')).stderr, /UserWarning: careful/);
@@ -123,6 +136,45 @@ threading.Thread(target=late).start()`, 'late');
   assert.equal(textOf(await run_code({ code: wait, timeout_s: 60 })), 'done\n');
   assert.equal(
     structuredOf(await cell("print('next')", 'late')).stdout,
-    '[printed by earlier cells after they ended:]\nlate\n[this cell:]\nnext\n',
+    '[printed by what earlier cells left running:]\nlate\n[this cell:]\nnext\n',
   );
+});
+
+test('output of threads and forked children of earlier cells is told apart while a later cell runs', async () => {
+  const head = '[printed by what earlier cells left running:]\n';
+  const wait = 'def wait(name):\n    while not os.path.exists(name): time.sleep(.005)\n';
+  const starts = {
+    thread: 'threading.Thread(target=late).start()',
+    nested: 'threading.Thread(target=lambda: (wait("go"), threading.Thread(target=late).start())).start()',
+    child: 'if os.fork() == 0: late(); os._exit(0)',
+    process: 'import multiprocessing\nmultiprocessing.get_context("fork").Process(target=late).start()',
+  };
+  for (const [name, start] of Object.entries(starts)) {
+    await cell(`import os, sys, threading, time\nos.makedirs('${name}'); os.chdir('${name}')\n${wait}
+def late():
+    wait('go')
+    print('late', 1)
+    print('err', file=sys.stderr)
+    open('gone', 'w')
+${start}\nprint('first')`, name);
+    const answer = structuredOf(await cell("print('a')\nopen('go', 'w').close()\nwait('gone')\nprint('b')\nprint('c', file=sys.stderr)", name));
+    assert.equal(answer.stdout, `a\n${head}late 1\n[this cell:]\nb\n`, name);
+    assert.equal(answer.stderr, `${head}err\n[this cell:]\nc\n`, name);
+    assert.equal(textOf(await cell("print('own')", name)), 'own\n', name);
+  }
+  await cell("import asyncio\ne = asyncio.Event()\nasync def f():\n    await e.wait()\n    print('task')\nt = asyncio.create_task(f())", 'task');
+  assert.equal(textOf(await cell("print('a'); e.set(); await t; print('b')", 'task')), 'a\ntask\nb\n', 'tasks run in the cell that awaits');
+});
+
+test('output of a cell that other threads print for it is its own', async () => {
+  await cell('import asyncio, threading\nfrom concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\npool.submit(print, 1).result(); await asyncio.to_thread(print, 2)', 'pool');
+  assert.equal(textOf(await cell('pool.submit(print, 3).result()\nawait asyncio.to_thread(print, 4)\nt = threading.Thread(target=print, args=[5]); t.start(); t.join()', 'pool')), '3\n4\n5\n');
+});
+
+test('lines of a cell and of earlier threads stay whole', async () => {
+  await cell("import threading\nstop = threading.Event()\ndef talk():\n    while not stop.wait(.001): print('x' * 30)\nthreading.Thread(target=talk, daemon=True).start()", 'talk');
+  const { stdout } = structuredOf(await cell("import time\nfor i in range(200): print('y' * 30); time.sleep(.0005)\nstop.set()", 'talk'));
+  const kinds = new Set(stdout.trimEnd().split('\n'));
+  assert.deepEqual([...kinds].sort(), ['[printed by what earlier cells left running:]', '[this cell:]', 'x'.repeat(30), 'y'.repeat(30)].sort());
+  assert.equal(stdout.split('y'.repeat(30)).length, 201);
 });

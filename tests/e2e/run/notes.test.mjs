@@ -6,7 +6,7 @@ import { notOn, PATIENCE_MS } from '../lib/programs.mjs';
 import { open, refused, sandboxed, structuredOf, allTextOf as textOf, toolsOf } from '../lib/sandboxed.mjs';
 
 const tools = sandboxed();
-const { run_command, run_code, create_sandbox, update_sandbox, read_file, write_file, edit_file, delete_path, list_directory, search_files } = tools;
+const { run_command, run_code, create_sandbox, update_sandbox, read_file, write_file, edit_file, delete_path, delete_sandbox, list_directory, search_files } = tools;
 
 const hasProgram = async (name) => structuredOf(await run_command({ command: `command -v ${name}` })).exit_code === 0;
 
@@ -147,8 +147,38 @@ test('an allocation that can never fit raises MemoryError', async () => {
   assert.match(stderr, /MemoryError/);
   assert.equal(exit_code, 1);
   assert.match(note, /^memory: an allocation was refused, the limit is 1024 MiB: use less, or update_sandbox {"memory_mb":2048}$/);
-  const code = 'import threading, time\nall = [threading.Thread(target=time.sleep, args=(1,)) for i in range(100)]\nfor t in all: t.start()\nprint(len(all))';
-  assert.equal(structuredOf(await run_code({ language: 'python', code })).stdout, '100\n');
+  const code = 'import threading, time\nall = [threading.Thread(target=time.sleep, args=(1,)) for i in range(200)]\nfor t in all: t.start()\nprint(len(all))';
+  if (process.getuid() === 0) assert.equal(structuredOf(await run_code({ language: 'python', code })).stdout, '200\n');
+  else assert.equal(structuredOf(await run_code({ language: 'python', code: code.replace('200', '100') })).stdout, '100\n');
+});
+
+test('an allocation somewhat above the limit is refused, and the session goes on', async () => {
+  for (const memory_mb of [64, 256, 1024]) {
+    const { id: sandbox } = structuredOf(await create_sandbox({ memory_mb }));
+    const run = async (code, more) => structuredOf(await run_code({ language: 'python', code, sandbox, ...more }));
+    for (const more of [{}, { session: 'm' }]) {
+      const answer = await run(`kept = 1\nx = bytearray(${memory_mb + 100} << 20)`, more);
+      assert.match(JSON.stringify(answer), /MemoryError/, `${memory_mb} MiB`);
+      assert.match(answer.note, /an allocation was refused/);
+    }
+    assert.equal((await run('kept', { session: 'm' })).values[0].text, '1');
+    const many = 'import multiprocessing, threading, time\nall = [threading.Thread(target=time.sleep, args=(.3,)) for i in range(40)]\nfor t in all: t.start()\n' +
+      'with multiprocessing.Pool(2) as pool: print(pool.map(abs, [-1, 2]))';
+    if (memory_mb > 64 || process.getuid() === 0)
+      for (const more of [{}, { session: 'm' }]) assert.equal((await run(many, more)).stdout, '[1, 2]\n', `${memory_mb} MiB`);
+    await delete_sandbox({ sandbox });
+  }
+});
+
+test('a session gets the memory that update_sandbox adds', notOn('docker', 'the limit is checked elsewhere'), async (t) => {
+  const session = await open(t, { MEMORY: '128M', MEMORY_MAX: '1024M' });
+  const { run_code, update_sandbox } = toolsOf(async () => session);
+  const run = async (code, more) => structuredOf(await run_code({ language: 'python', code: code, ...more }));
+  for (const more of [{}, { session: 'm' }]) assert.match(JSON.stringify(await run('x = bytearray(300 << 20)', more)), /MemoryError/);
+  const updated = await update_sandbox({ memory_mb: 512 });
+  if (!updated.isError)
+    for (const more of [{}, { session: 'm' }]) assert.equal((await run('x = bytearray(300 << 20)\nprint(len(x))', more)).stdout, `${300 << 20}\n`);
+  await session.close();
 });
 
 test('without cgroups a refused allocation says how to get a sandbox with more', notOn('docker', 'containers have cgroups'), async (t) => {
@@ -168,7 +198,10 @@ test('without a network clients fail at once, and the answer says why', async ()
   const code = "import urllib.request\nurllib.request.urlopen('http://example.com')";
   assert.match(textOf(await run_code({ language: 'python', code })), NO_NETWORK);
   assert.match(textOf(await run_code({ language: 'javascript', code: "fetch('http://example.com')" })), NO_NETWORK);
-  const { stdout } = structuredOf(await run_command({ command: 'command -v pip git npm curl || true' }));
+  const { stdout } = structuredOf(await run_command({ command: 'command -v pip git npm curl go Rscript apt-get || true' }));
+  if (stdout.includes('/go')) assert.match(textOf(await run_command({ command: 'mkdir /tmp/gox && cd /tmp/gox && go mod init x && go get example.com/x' })), NO_NETWORK);
+  for (const [program, command] of [['Rscript', `Rscript -e 'install.packages("x")'`], ['apt-get', 'apt-get update']])
+    if (stdout.includes(`/${program}`)) assert.match(textOf(await run_command({ command })), /\[belljar: .*has no network unless it is given one/, command);
   if (stdout.includes('/curl')) assert.match(textOf(await run_command({ command: 'curl -s http://example.com' })), NO_NETWORK);
   assert.doesNotMatch(textOf(await run_command({ command: 'echo curl >&2; exit 6' })), NO_NETWORK);
   if (stdout.includes('/git')) assert.match(textOf(await run_command({ command: 'git clone https://example.com/a' })), NO_NETWORK);

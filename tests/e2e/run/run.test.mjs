@@ -100,7 +100,7 @@ test('code of 5 MiB runs, and one byte more does not', async () => {
   assert.equal(textOf(await run_code({ code })), 'end\n');
   refused(
     await run_code({ code: `#${code}` }),
-    /^argument 'code': expected a string of 1 to 5242880 bytes, got 5242881$/,
+    /^argument 'code': expected a string of at most 5242880 bytes, got 5242881$/,
   );
 });
 
@@ -158,9 +158,16 @@ test('a run over the memory limit is killed, and the result names the limit', as
   assert.equal(textOf(await run_code({ code: 'print("alive")' })), 'alive\n');
 });
 
+test('empty code runs, as an empty cell of a notebook does', async () => {
+  for (const more of [{}, { session: 'empty' }, { language: 'bash' }, { language: 'bash', session: 'empty-bash' }]) {
+    const result = await run_code({ code: '', ...more });
+    assert.ok(!result.isError, textOf(result));
+    assert.match(textOf(result), /^\[belljar: no output/);
+  }
+});
+
 const BAD = [
-  ['run_code', {}, /^argument 'code' is missing: expected a string of 1 to 5242880 bytes$/],
-  ['run_code', { code: '' }, /^argument 'code': expected a string of 1 to 5242880 bytes, got 0$/],
+  ['run_code', {}, /^argument 'code' is missing: expected a string of at most 5242880 bytes$/],
   ['run_code', { code: 5 }, /^argument 'code': expected a string .*, got the number 5$/],
   ['run_code', { code: 'x', language: 'pythn' }, /^argument 'language': "pythn" is not known, did you mean "python"\?; there are: .*javascript/],
   ['run_code', { code: 'x', language: 7 }, /^argument 'language': expected a string/],

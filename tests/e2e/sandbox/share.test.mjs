@@ -19,6 +19,28 @@ async function server(t, state) {
 
 const stdoutOf = async (result) => structuredOf(await result).stdout;
 
+test('logs shows what is running, and what ended with a server that was killed', async (t) => {
+  const state = stateDir(t);
+  const { session, run_command, process_output } = await server(t, state);
+  const verb = verbsOf({ state });
+  const runs = () => JSON.parse(verb('logs', ['--json', 'default']).stdout).runs.map(({ what, outcome }) => [what.replace(/^\S+ -c /, ''), outcome]);
+  const until = async (wanted) => {
+    for (let i = 0; i < 200 && JSON.stringify(runs()) !== JSON.stringify(wanted); i++) await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.deepEqual(runs(), wanted);
+  };
+  const { process } = structuredOf(await run_command({ command: 'read line; exit 3', background: true }));
+  await run_command({ command: 'sleep 1000', background: true });
+  await until([['read line; exit 3', 'running'], ['sleep 1000', 'running']]);
+  await toolsOf(async () => session).process_input({ process, stdin: 'x\n' });
+  await process_output({ process, wait_s: 5 });
+  await until([['read line; exit 3', 'exit code 3'], ['sleep 1000', 'running']]);
+  globalThis.process.kill(session.transport.pid, 'SIGKILL');
+  await until([['read line; exit 3', 'exit code 3'], ['sleep 1000', 'ended with its server']]);
+  const { run_command: again } = await server(t, state);
+  await again({ command: 'true' });
+  await until([['read line; exit 3', 'exit code 3'], ['sleep 1000', 'ended with its server'], ['true', 'exit code 0']]);
+});
+
 test('commands in a terminal use a sandbox that a server has awake', async (t) => {
   const state = stateDir(t);
   const { session, run_command, sandbox_info } = await server(t, state);

@@ -31,6 +31,8 @@ static const struct {
 	{ "NOTEBOOK", "src/kernels/notebook/python_notebook.py" },
 	{ "FIGURES", "src/kernels/notebook/python_figures.py" },
 	{ "LOOP", "src/kernels/notebook/python_loop.py" },
+	{ "LATE", "src/kernels/notebook/python_late.py" },
+	{ "THREADS", "src/kernels/notebook/python_threads.py" },
 };
 
 static struct view kernel_text(void)

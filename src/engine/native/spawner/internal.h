@@ -115,6 +115,8 @@ struct spawner_sandbox {
 	struct disk_watch disk;
 	struct lock_watch locks;
 	struct frozen_measuring measuring;
+	uint64_t activity;       /* of process_tree_activity(), before memory was measured last */
+	uint64_t memory_due_ms;  /* when memory is measured although there was no activity */
 	uint64_t sockets_due_ms; /* when the memory of sockets is measured next, if at all */
 	uint64_t erase_number;   /* of a REQUEST_ERASE that waits for the end; or 0 */
 	bool failed;             /* it was not started; `why` is sent when it is finished */

@@ -13,6 +13,9 @@ enum {
 	FULL_MS = 500,
 	FULL_SHARE = 3,
 	MEMORY_MS = 250,
+	/* A sandbox without activity is measured so often all the same: what a process writes to
+	 * files in memory within one tick of processor time is not seen as activity. */
+	MEMORY_IDLE_MS = 5000,
 	FAILURES_MAX = 5,
 	/* Measuring the sockets of one sandbox takes at most one part in this many of a
 	 * processor. */
@@ -379,15 +382,32 @@ static bool start_memory_janitor(struct spawner *spawner, const struct spawner_s
 	return janitor != NULL && janitor_start(janitor, &job, &err) == 0;
 }
 
-/* Without a memory controller all sandboxes are measured. With one, only those whose sockets could
- * exceed the limit are: a cgroup does not count all memory of sockets (usage/sockets.c). */
-static bool needs_memory_check(const struct spawner *spawner, const struct spawner_sandbox *sandbox)
+/* A sandbox whose processes all wait has no more memory than before, and is not measured again. The
+ * activity is read before the measuring starts, so activity during a measuring leads to another. */
+static bool may_have_grown(const struct spawner *spawner, struct spawner_sandbox *sandbox)
 {
-	return is_running(sandbox) && !is_memory_measured(spawner, sandbox->number) &&
-	       (watches_memory(spawner) ||
-	        (clock_now_ms() >= sandbox->sockets_due_ms &&
-	         sockets_could_exceed(spawner->host.userns.proc, sandbox->pid,
-	                              sandbox->limits.memory)));
+	uint64_t now = clock_now_ms(), activity;
+	bool is_known = process_tree_activity(spawner->host.userns.proc, sandbox->pid, &activity);
+
+	if (is_known && activity == sandbox->activity && now < sandbox->memory_due_ms)
+		return false;
+	sandbox->activity = activity;
+	sandbox->memory_due_ms = is_known ? now + MEMORY_IDLE_MS : 0;
+	return true;
+}
+
+/* Without a memory controller all sandboxes are measured that have done something. With one, only
+ * those whose sockets could exceed the limit are: a cgroup does not count all memory of sockets
+ * (usage/sockets.c). */
+static bool needs_memory_check(const struct spawner *spawner, struct spawner_sandbox *sandbox)
+{
+	if (!is_running(sandbox) || is_memory_measured(spawner, sandbox->number))
+		return false;
+	if (watches_memory(spawner))
+		return may_have_grown(spawner, sandbox);
+	return clock_now_ms() >= sandbox->sockets_due_ms &&
+	       sockets_could_exceed(spawner->host.userns.proc, sandbox->pid,
+	                            sandbox->limits.memory);
 }
 
 /* There are fewer janitors than sandboxes. A check that finds no free slot continues with the same
@@ -395,10 +415,13 @@ static bool needs_memory_check(const struct spawner *spawner, const struct spawn
 static bool check_memory(struct spawner *spawner)
 {
 	for (; spawner->memory_next < spawner->sandbox_top; spawner->memory_next++) {
-		const struct spawner_sandbox *sandbox = &spawner->sandboxes[spawner->memory_next];
+		struct spawner_sandbox *sandbox = &spawner->sandboxes[spawner->memory_next];
 
-		if (needs_memory_check(spawner, sandbox) && !start_memory_janitor(spawner, sandbox))
+		if (needs_memory_check(spawner, sandbox) &&
+		    !start_memory_janitor(spawner, sandbox)) {
+			sandbox->memory_due_ms = 0;
 			return false;
+		}
 	}
 	spawner->memory_next = 0;
 	return true;
@@ -432,8 +455,10 @@ void limit_watch_result(struct spawner *spawner, uint64_t number,
 		send_owed_reply(spawner, sandbox);
 		return;
 	}
-	if (result->failed)
-		return; /* the next check tries again */
+	if (result->failed) {
+		sandbox->memory_due_ms = 0; /* the next check tries again */
+		return;
+	}
 	if (result->usage.bytes > sandbox->limits.memory)
 		spawner_sandbox_kill(sandbox, ENGINE_END_OUT_OF_MEMORY);
 	if (result->kind != JANITOR_SOCKETS)

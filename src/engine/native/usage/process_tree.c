@@ -3,21 +3,25 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "engine/native/usage/internal.h"
 
+enum { ACTIVITY_PROCESSES = 32, ACTIVITY_THREADS = 64 };
+
 struct process_list {
 	int proc;
 	pid_t *all;
-	size_t count;
+	size_t count, max;
+	size_t threads; /* that were looked at */
 };
 
 static void add_pid(struct process_list *list, pid_t pid)
 {
-	if (pid > 0 && list->count < PROCESS_TREE_MAX)
+	if (pid > 0 && list->count < list->max)
 		list->all[list->count++] = pid;
 }
 
@@ -64,10 +68,53 @@ void process_each_thread(int proc, pid_t pid, process_thread_fn *fn, void *ctx)
  * walked, which visits the whole tree without recursion. */
 size_t process_tree_pids(int proc, pid_t pid, pid_t all[PROCESS_TREE_MAX])
 {
-	struct process_list list = { .proc = proc, .all = all };
+	struct process_list list = { .proc = proc, .all = all, .max = PROCESS_TREE_MAX };
 
 	add_pid(&list, pid);
 	for (size_t i = 0; i < list.count; i++)
 		process_each_thread(proc, all[i], add_children, &list);
 	return list.count;
+}
+
+/* --- activity ------------------------------------------------------------------------- */
+
+static bool add_some_children(void *ctx, pid_t thread)
+{
+	struct process_list *list = ctx;
+
+	return ++list->threads <= ACTIVITY_THREADS && add_children(list, thread);
+}
+
+/* Adds to *sum the numbers in /proc/PID/stat behind the name: the 8th to the 15th are the page
+ * faults and the processor time of all threads, and those of children that were waited for. */
+static bool add_activity(int proc, pid_t pid, uint64_t *sum)
+{
+	char text[1024];
+	const char *at;
+	char *next;
+
+	if (!proc_read_file(proc, pid, "stat", text, sizeof text) ||
+	    (at = strrchr(text, ')')) == NULL)
+		return false;
+	for (int field = 0; at != NULL && field < 8; field++)
+		at = strchr(at + 1, ' ');
+	for (int field = 8; at != NULL && field <= 15; field++, at = next)
+		*sum = *sum * 31 + strtoull(at, &next, 10);
+	*sum = *sum * 31 + (uint64_t)pid;
+	return at != NULL;
+}
+
+bool process_tree_activity(int proc, pid_t pid, uint64_t *ret)
+{
+	pid_t all[ACTIVITY_PROCESSES];
+	struct process_list list = { .proc = proc, .all = all, .max = ACTIVITY_PROCESSES };
+
+	*ret = 0;
+	add_pid(&list, pid);
+	for (size_t i = 0; i < list.count; i++) {
+		if (!add_activity(proc, all[i], ret))
+			return false;
+		process_each_thread(proc, all[i], add_some_children, &list);
+	}
+	return list.count < list.max && list.threads <= ACTIVITY_THREADS;
 }

@@ -111,6 +111,14 @@ MUST_CHECK int janitor_start(struct janitor *janitor, const struct janitor_job *
 /* Reads the result after the process was reaped, and frees the slot. `used` is from wait4(2). */
 struct janitor_result janitor_finish(struct janitor *janitor, const struct rusage *used);
 
+/* --- processes (process_tree.c) --- */
+
+/* A number that changes when a process or one of its descendants uses memory for the first time
+ * (a page fault), forks, or has used processor time, of which the kernel shows every tick of 10 ms.
+ * False: the processes are too many to be looked at by the spawner itself, or one has just
+ * exited. */
+bool process_tree_activity(int proc, pid_t pid, uint64_t *ret);
+
 /* --- sockets (sockets.c) --- */
 
 /* Whether the TCP and UDP sockets in the network namespace of a process could hold more than

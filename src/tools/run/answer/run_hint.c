@@ -12,10 +12,11 @@
 #include "sandbox/sandbox.h"
 #include "tools/run/answer/run_result.h"
 
-enum { MESSAGES_MAX = 17 };
+enum { MESSAGES_MAX = 20 };
 enum hint_kind {
 	HINT_NETWORK,
 	HINT_SYSTEM_PACKAGES,
+	HINT_R_PACKAGES,
 	HINT_PACKAGES,
 	HINT_PTRACE,
 	HINT_SESSION,
@@ -47,16 +48,24 @@ static const struct hint {
 	                                 "ENETUNREACH", "no such host", "UnknownHostException",
 	                                 "Temporary failure resolving", "module lookup disabled",
 	                                 "(from versions: none)",
-	                                 "problem related to network connectivity" } },
+	                                 "problem related to network connectivity",
+	                                 "no suitable address found", "ouldn't resolve host" } },
 	/* "PLACE": where the operator can install programs for sandboxes. */
 	[HINT_SYSTEM_PACKAGES] = { .text = "packages of the system cannot be installed in a "
-	                                   "sandbox, whose programs are not root: the operator "
+	                                   "sandbox, which has no network unless it is given "
+	                                   "one and whose programs are not root: the operator "
 	                                   "can install them PLACE; install_packages installs "
 	                                   "those of Python and JavaScript",
-	                           .messages = { "are you root?", "requires superuser privilege",
+	                           .messages = { "Unable to read /etc/apt/", "are you root?",
+	                                         "requires superuser privilege",
 	                                         "be run with superuser privileges",
 	                                         "Unable to lock database: Permission denied",
 	                                         "/var/lib/dpkg/lock" } },
+	[HINT_R_PACKAGES] = { .text = "a sandbox has no network unless it is given one, and the "
+	                              "library of R is read-only: the operator can install "
+	                              "packages of R PLACE",
+	                      .messages = { "unable to install packages",
+	                                    "unable to access index for repository" } },
 	[HINT_PACKAGES] = { .text = "packages that are missing can be installed with "
 	                            "install_packages",
 	                    .messages = { "No module named '", "Cannot find package '",
@@ -136,8 +145,8 @@ static bool merges_streams(const struct process_state *state)
  * a script passes over. Only messages about errors count that rarely mean anything else. */
 static bool is_for_passed_run(enum hint_kind kind)
 {
-	return kind == HINT_NETWORK || kind == HINT_PTRACE || kind == HINT_PIDS ||
-	       kind == HINT_FILE_SIZE;
+	return kind == HINT_NETWORK || kind == HINT_SYSTEM_PACKAGES || kind == HINT_R_PACKAGES ||
+	       kind == HINT_PTRACE || kind == HINT_PIDS || kind == HINT_FILE_SIZE;
 }
 
 static enum hint_kind find_hint(const struct run_result *result, const struct run_fit *fit)

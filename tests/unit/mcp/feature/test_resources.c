@@ -106,6 +106,12 @@ static const struct mcp_template fallen = { .uri_template = "g://{user}",
 	                                    .args_size = sizeof(struct args),
 	                                    .read = fail_not_found };
 static const struct mcp_template *const templates[] = { &files, &fallen, NULL };
+static const struct mcp_template place = { .uri_template = "r://{+path}",
+	                                   .name = "place",
+	                                   .params = params,
+	                                   .args_size = sizeof(struct args),
+	                                   .read = fail_not_found };
+static const struct mcp_template *const places[] = { &place, NULL };
 
 static void check(const char *line, const char *want)
 {
@@ -326,6 +332,10 @@ static void uri_of_maximum_length_is_accepted(void **state)
 	(void)snprintf(want, sizeof want, MISSING("-32002", "resource '%.156s...' not found", "%s"),
 	               uri, uri);
 	CHECK_NEXT(&peer, want);
+	peer_close(&peer);
+	config.templates = places;
+	memcpy(uri, "r://", 4);
+	peer_open(&peer, &config);
 	(void)snprintf(line, sizeof line, REQUEST("resources/subscribe", "{\"uri\":\"%s\"}"), uri);
 	peer_send(&peer, line);
 	CHECK_NEXT(&peer, RESULT("{}"));
@@ -341,6 +351,7 @@ static void uri_of_maximum_length_is_accepted(void **state)
 static void open_with_updates(struct peer *peer, size_t max_subscriptions)
 {
 	struct mcp_config config = { .resources = two,
+		                     .templates = places,
 		                     .resources_change = true,
 		                     .limits = mcp_default_limits };
 
@@ -377,6 +388,19 @@ static void subscription_lasts_until_unsubscribe(void **state)
 	mcp_server_resource_updated(peer.server, NULL, "r://text");
 	mcp_server_resource_updated(peer.server, NULL, "r://to-come");
 	CHECK_NEXT(&peer, UPDATED("r://to-come"));
+	CHECK_NOTHING_SENT(&peer);
+	peer_close(&peer);
+}
+
+static void unknown_uri_cannot_be_subscribed(void **state)
+{
+	struct peer peer;
+
+	open_with_updates(&peer, 10);
+	peer_send(&peer, SUBSCRIBE("unknown://text"));
+	CHECK_NEXT(&peer,
+	           MISSING("-32002", "resource 'unknown://text' not found", "unknown://text"));
+	mcp_server_resource_updated(peer.server, NULL, "unknown://text");
 	CHECK_NOTHING_SENT(&peer);
 	peer_close(&peer);
 }
@@ -500,6 +524,7 @@ int main(void)
 		TEST(missing_or_long_uri_is_an_error),
 		TEST(uri_of_maximum_length_is_accepted),
 		TEST(subscription_lasts_until_unsubscribe),
+		TEST(unknown_uri_cannot_be_subscribed),
 		TEST(subscription_to_a_directory_names_what_changed),
 		TEST(subscriptions_are_limited),
 		TEST(update_is_sent_to_subscribers_only),

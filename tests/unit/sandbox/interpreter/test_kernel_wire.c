@@ -59,6 +59,9 @@ static const struct {
 	    .pixels = 1,
 	    .bytes = 2 },
 	  VIEW_INIT("R\x31\0\0\0" L4 "cell" L0 L0 L0 L1 "0" L0 L1 "1" L1 "2" L1 "0" L1 "0") },
+	{ { .is_cell = true, .name = "", .cwd = "", .data_limit = 789 },
+	  VIEW_INIT("R\x38\0\0\0" L4 "cell" L0 L0 L0 L1 "0" L0 L1 "0" L1 "0" L1 "0" L1 "0" L3
+	            "789") },
 };
 
 static void run_has_its_fields_in_order(void **state)

@@ -137,6 +137,72 @@ static void memory_of_every_sandbox_is_measured_in_turn(void **state)
 	free(spawner);
 }
 
+/* Waits for the janitors, and returns how many there were. */
+static unsigned measure(struct spawner *spawner)
+{
+	struct janitor_result result;
+	struct janitor was;
+	unsigned count = 0;
+
+	spawner->memory_due_ms = 0;
+	limit_watch_check(spawner);
+	while (wait_for_janitor(spawner, &was, &result)) {
+		limit_watch_result(spawner, was.number, &result);
+		count++;
+	}
+	return count;
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+/* A process that takes `bytes` of memory in a child, forked by it, after SIGUSR1. */
+static pid_t start_process_that_grows(size_t bytes)
+{
+	pid_t pid;
+
+	(void)signal(SIGUSR1, on_signal);
+	pid = fork();
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		(void)pause();
+		(void)waitpid(start_process(bytes), NULL, 0);
+		_exit(0);
+	}
+	(void)usleep(50000); /* until it waits */
+	return pid;
+}
+
+static void idle_sandbox_is_not_measured_until_it_grows(void **state)
+{
+	struct spawner *spawner = spawner_new();
+	struct spawner_sandbox *sandbox = &spawner->sandboxes[0];
+	unsigned tries = 0;
+
+	start_sandbox(sandbox, 1, 0);
+	(void)kill(sandbox->pid, SIGKILL);
+	assert_int_equal(waitpid(sandbox->pid, NULL, 0), sandbox->pid);
+	sandbox->pid = start_process_that_grows(TAKEN);
+	spawner->sandbox_top = 1;
+	assert_int_equal(measure(spawner), 1);
+	assert_int_equal(measure(spawner), 0);
+	sandbox->memory_due_ms = 0; /* it was idle for long */
+	assert_int_equal(measure(spawner), 1);
+	assert_int_equal(measure(spawner), 0);
+	assert_false(sandbox->is_killed);
+	(void)kill(sandbox->pid, SIGUSR1);
+	while (!sandbox->is_killed && tries++ < 500) {
+		(void)measure(spawner);
+		(void)usleep(10000);
+	}
+	assert_true(sandbox->is_killed);
+	assert_int_equal(waitpid(sandbox->pid, NULL, 0), sandbox->pid);
+	assert_int_equal(close(spawner->host.userns.proc), 0);
+	free(spawner);
+}
+
 static struct spawner_sandbox *start_with_disk_limit(struct spawner *spawner, uint64_t bytes)
 {
 	struct spawner_sandbox *sandbox = &spawner->sandboxes[0];
@@ -245,6 +311,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(removals_leave_slots_for_measuring),
 		TEST(memory_of_every_sandbox_is_measured_in_turn),
+		TEST(idle_sandbox_is_not_measured_until_it_grows),
 		TEST(lower_disk_limit_ends_no_sandbox_that_writes_no_more),
 		TEST(disk_limit_lowered_during_a_measuring_ends_no_sandbox),
 		TEST(changed_disk_limit_is_applied_again_after_a_failed_measuring),
