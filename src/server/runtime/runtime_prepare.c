@@ -319,8 +319,8 @@ int runtime_connect_server(void *ctx, const char *instance, struct error *err)
 static bool find_first_spec(const struct options *options, const struct runtime_base *base,
                             struct spec *ret)
 {
-	if ((options->verb & (FOR_SERVE | FOR_RUN | FOR_EXEC)) == 0 || options->gpu != NULL ||
-	    base->target_count > SPEC_MOUNTS_MAX)
+	if ((options->verb & (FOR_SERVE | FOR_RUN | FOR_EXEC)) == 0 ||
+	    strcmp(options->gpu, "none") != 0 || base->target_count > SPEC_MOUNTS_MAX)
 		return false;
 	*ret = spec_default();
 	ret->limits = base->ceilings.initial;

@@ -1,6 +1,6 @@
 // Sandboxes: create, list, inspect, reset, delete; sleep and wake; quotas.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { notOn } from '../lib/programs.mjs';
@@ -179,4 +179,19 @@ test('the sandbox that the server prepares shows only when it is used', notOn('d
   assert.notEqual(second.id, prepared);
   await session.close();
   assert.deepEqual(directories().sort(), [id, second.id].sort());
+});
+
+test('the first sandbox is set up before the server asks for it, and only that one', notOn('docker', 'it has no spare'), async (t) => {
+  const state = stateDir(t);
+  const seen = [];
+  mkdirSync(join(state, 'sandboxes'));
+  const watcher = watch(join(state, 'sandboxes'), (event, name) => name.includes('_') && seen.push(name));
+  t.after(() => watcher.close());
+  const session = await open(t, { STATE_DIR: state });
+  const { run_code, list_sandboxes } = toolsOf(() => session);
+  assert.equal(structuredOf(await run_code({ code: 'print(6 * 7)' })).stdout, '42\n');
+  const [{ id }] = structuredOf(await list_sandboxes()).sandboxes;
+  await sleep(0);
+  assert.match(seen[0], /^sp_/, 'the first directory is that of a spare');
+  assert.deepEqual(new Set(seen.filter((name) => name.startsWith('sb_'))), new Set([id]));
 });
