@@ -315,6 +315,19 @@ class History(Notebook):
 class EventLoop(Notebook):
     START = "import asyncio\nasync def f(n, s=0.02):\n    await asyncio.sleep(s)\n    print('f', n)\n    return n\n"
 
+    def test_output_of_earlier_cells_is_told_apart(self):
+        head = "[printed by what earlier cells left running:]\n"
+        begin = "import os, threading, time\nr, w = os.pipe()\ndef late(): os.read(r, 1); print('late', 1); os.write(a, b'.')\nb, a = os.pipe()\n"
+        meet = "print('a')\n_n = os.write(w, b'.'); _n = os.read(b, 1)\nprint('b')"
+        for start in ("threading.Thread(target=late).start()",
+                      "if os.fork() == 0: late(); os._exit(0)",
+                      "import multiprocessing as m; m.get_context('fork').Process(target=late).start()"):
+            self.gives(begin + start)
+            self.gives(meet, out="a\n" + head + "late 1\n[this cell:]\nb\n")
+            self.gives("print('own')", out="own\n")
+        self.gives("from concurrent.futures import ThreadPoolExecutor\np = ThreadPoolExecutor(1)\np.submit(print, 1).result()", out="1\n")
+        self.gives("p.submit(print, 2).result()", out="2\n")
+
     def test_task_of_one_cell_is_awaited_in_the_next(self):
         self.gives(self.START + "t = asyncio.create_task(f(1, 1))")
         self.gives("await t", "1", out="f 1\n")

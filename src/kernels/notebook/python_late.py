@@ -133,12 +133,15 @@ def watch_executor(module):
     def make_init(init):
         def init_owned(self, *args, **options):
             init(self, *args, **options)
-            self._belljar_cell = owner() or running()
+            try:
+                self._belljar_cell = owner() or running()
+            except AttributeError:
+                pass  # a version of the class with slots
         return init_owned
 
     def make_run(run):
         def run_owned(self, *args):
-            token = screen.cell.set(self._belljar_cell)
+            token = screen.cell.set(getattr(self, '_belljar_cell', 0))
             try:
                 return run(self, *args)
             finally:

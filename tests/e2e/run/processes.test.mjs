@@ -259,3 +259,10 @@ test('a cell in the background leaves its session usable', async () => {
   const told = structuredOf(await process_output({ process, since: 0, wait_s: 30 }));
   assert.equal(told.stdout, 'begun\ndone\n');
 });
+
+test('a program that runs for a while and prints nothing may buffer its output', async () => {
+  const { process } = await start('sleep 1000');
+  const { note } = structuredOf(await process_output({ process, wait_s: 2 }));
+  assert.match(note, /^no output so far: a program that buffers it needs stdbuf -oL, or to flush$/);
+  await process_stop({ process });
+});

@@ -17,6 +17,8 @@
 #include "tools/run/answer/run_order.h"
 #include "tools/run/answer/run_text.h"
 
+enum { SILENT_MS = 1500 };
+
 /* An answer while it is put together. */
 struct answer {
 	const struct run_result *r;
@@ -285,6 +287,21 @@ static void add_remark(struct answer *a)
 	add_note(a, a->r->remark);
 }
 
+/* A program that runs for a while and has printed nothing may keep its output in a buffer. A poll
+ * cannot show that, and models take it for a program that hangs. */
+static void add_silence(struct answer *a)
+{
+	static const char text[] = "no output so far: a program that buffers it needs stdbuf -oL, "
+	                           "or to flush";
+	const struct run_result *r = a->r;
+
+	if (r->state->phase != PROCESS_RUNNING || r->session != NULL ||
+	    r->out_bytes + r->error_bytes != 0 || r->state->elapsed_ms < SILENT_MS)
+		return;
+	add_status(a, "%s", text);
+	add_note(a, text);
+}
+
 static void add_process(struct answer *a)
 {
 	const struct run_result *r = a->r;
@@ -318,6 +335,7 @@ static void add_process(struct answer *a)
 		           is_waiting ? "" : "running as ", r->process,
 		           is_waiting ? " waits for its session to start or be free" : "", limit,
 		           r->process, r->next);
+	add_silence(a);
 }
 
 /* --- the whole answer ------------------------------------------------------------------------- */
