@@ -128,7 +128,8 @@ static int read_disk(const struct job *job, struct wire_stats_are *stats, struct
 		return -1;
 	if (fstatvfs(fd, &disk) < 0)
 		return error_sys(err, "%s", job->workspace);
-	stats->disk_total = disk.f_blocks * disk.f_frsize;
+	/* Without the blocks that ext4 keeps for itself or for root of the host. */
+	stats->disk_total = (disk.f_blocks - disk.f_bfree + disk.f_bavail) * disk.f_frsize;
 	stats->disk_used = job->is_disk_full ? stats->disk_total
 	                                     : (disk.f_blocks - disk.f_bfree) * disk.f_frsize;
 	stats->files_total = disk.f_files;

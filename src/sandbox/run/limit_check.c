@@ -62,10 +62,13 @@ void limit_check_start(struct limit_check *check, struct sandbox *sandbox)
 void limit_check_output(struct limit_check *check, bool is_stderr, struct view bytes)
 {
 	static const char *const messages[] = { SANDBOX_FILE_MAX_MESSAGES };
+	static const char full[] = "No space left on device";
 
 	for (size_t i = 0; is_stderr && i < ARRAY_LEN(messages); i++)
 		if (memmem(bytes.ptr, bytes.len, messages[i], strlen(messages[i])) != NULL)
 			check->met_file_max = true;
+	if (is_stderr && memmem(bytes.ptr, bytes.len, full, sizeof full - 1) != NULL)
+		check->met_full = true;
 }
 
 /* Programs show a refusal in their own ways, often without the text of the gate. */
@@ -136,20 +139,41 @@ static bool is_nearly_used_up(uint64_t used, uint64_t total, uint64_t within)
 	return total != 0 && (used >= total || total - used <= within);
 }
 
+/* A program may have removed what it could not write to the end. /run and /dev/shm can be full,
+ * too: so the message of a program counts only if the disk is more than half full. */
+static bool met_disk_limit(const struct limit_check *check, const struct wire_stats_are *stats)
+{
+	return is_nearly_used_up(stats->disk_used, stats->disk_total, FULL_WITHIN) ||
+	       (check->met_full &&
+	        is_nearly_used_up(stats->disk_used, stats->disk_total, stats->disk_total / 2));
+}
+
+/* The total of an image is the sandbox's limit, unless the disk below it is full
+ * (engine/native/spawner/limit_watch.c). */
+static void add_no_room(struct limit_check *check, const struct wire_stats_are *stats)
+{
+	char no_room[SANDBOX_FILE_MAX_SIZE];
+
+	if (stats->disk_total + FULL_WITHIN < sandbox_row(check->sandbox)->spec.limits.disk)
+		run_end_add_note(check->end,
+		                 SANDBOX_NO_ROOM " on the disk of this machine: delete files, also "
+		                                 "of other sandboxes");
+	else
+		run_end_add_note(check->end, "%s", sandbox_no_room(check->sandbox, no_room));
+}
+
 static void on_stats(void *ctx, const struct wire_message *message)
 {
 	struct limit_check *check = ctx;
 	const struct wire_stats_are *stats = &message->stats_are;
 	const struct spec_limits *limits = &sandbox_row(check->sandbox)->spec.limits;
-	char no_room[SANDBOX_FILE_MAX_SIZE];
 
 	/* The agent is hostile, too: a wrong answer here only changes a note of its own sandbox. */
 	if (message->type != WIRE_STATS_ARE || (stats->known & WIRE_STATS_DISK) == 0)
 		return;
-	if (is_nearly_used_up(stats->disk_used, stats->disk_total, FULL_WITHIN)) {
+	if (met_disk_limit(check, stats)) {
 		if (strstr(check->end->note, SANDBOX_ONE_FILE) == NULL)
-			run_end_add_note(check->end, "%s",
-			                 sandbox_no_room(check->sandbox, no_room));
+			add_no_room(check, stats);
 	} else if (is_nearly_used_up(stats->files_used, stats->files_total, 0))
 		run_end_add_note(check->end,
 		                 "inodes: no more files can be made, the limit is %llu: delete "
@@ -194,8 +218,8 @@ void limit_check_finish(struct limit_check *check, struct run_end *end, void (*f
 	sandbox_touch(check->sandbox);
 	compare_counters(check, end);
 	add_refusals(check, end);
-	/* Only a failed run can have failed because the disk is full. */
-	if ((end->code == 0 && end->signal == 0) || channel == NULL ||
+	/* Only a failed run can have failed because the disk is full; a shell may hide that. */
+	if ((end->code == 0 && end->signal == 0 && !check->met_full) || channel == NULL ||
 	    channel_open(channel, &stats, &stats_events, check, &check->stats, &err) < 0)
 		fn(ctx);
 }

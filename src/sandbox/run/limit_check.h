@@ -24,7 +24,7 @@ struct limit_check {
 	struct engine_counters before;
 	bool has_counters;            /* false: this machine has no cgroups to count with */
 	uint64_t refusals;            /* of connections, before the run */
-	bool met_file_max;            /* a program has reported it */
+	bool met_file_max, met_full;  /* a program has reported it */
 	struct channel_stream *stats; /* the request for disk usage, while it is pending */
 	struct run_end *end;
 	void (*fn)(void *ctx);
@@ -33,8 +33,8 @@ struct limit_check {
 
 /* Reads the counters before the run. */
 void limit_check_start(struct limit_check *check, struct sandbox *sandbox);
-/* A write that RLIMIT_FSIZE refuses is counted nowhere: the message about it is looked for in what
- * the run prints to stderr. */
+/* A write that RLIMIT_FSIZE or a full disk refuses is counted nowhere: the message about it is
+ * looked for in what the run prints to stderr. */
 void limit_check_output(struct limit_check *check, bool is_stderr, struct view bytes);
 /* Adds the limits that were met to *end, which must stay valid until fn is called. fn may be called
  * from within. */

@@ -92,7 +92,8 @@ test('a sandbox at its disk limit refuses writes and goes on, and takes files ag
   assert.match(filled.note, /disk: (one file may have at most 15\.5 MiB, and all files together|no room is left, the limit is) 16 MiB: delete files/);
   refused(await write_file({ path: 'large', content: 'x'.repeat(1 << 20) }), /: disk: (one file may|no room)/);
   assert.match((await cell("with open('more', 'w') as f: f.write('x' * 100000)")).error.message, /\[Errno (27|28)\]/);
-  assert.match(structuredOf(await run_command({ command: 'echo few > small; cat small' })).stdout, /^few$/m);
+  // Where the file system enforces the limit, nothing can be written; elsewhere new programs may write a little.
+  assert.match(structuredOf(await run_command({ command: '(echo few > small) 2>&1; cat small' })).stdout, /^few$|No space left|I\/O error|quota exceeded/m);
   assert.equal((await cell('kept')).values[0].text, '42');
   await run_command({ command: 'rm file*' });
   // The disk is measured again when space was freed.

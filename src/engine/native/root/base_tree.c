@@ -133,10 +133,28 @@ static int add_program_dir(struct base_tree *tree, int root, const char *name, s
 	return bind_fd(root, fd, name, true, SAFE | MOUNT_ATTR_RDONLY, err);
 }
 
+/* The loader of a program is named through such a link (/lib64): the spawner executes mke2fs(8) and
+ * e2fsck(8). */
+static void add_program_links(int root)
+{
+	for (size_t i = 0; skeleton_program_dirs[i] != NULL; i++) {
+		char path[64], target[PATH_MAX];
+		ssize_t n;
+
+		(void)snprintf(path, sizeof path, "/%s", skeleton_program_dirs[i]);
+		n = readlink(path, target, sizeof target - 1);
+		if (n <= 0)
+			continue;
+		target[n] = '\0';
+		(void)!symlinkat(target, root, skeleton_program_dirs[i]);
+	}
+}
+
 static int add_programs(struct base_tree *tree, int root, const struct skeleton *skeleton,
                         struct error *err)
 {
 	tree->usr_is_single_mount = true;
+	add_program_links(root);
 	if (add_program_dir(tree, root, "usr", err) < 0)
 		return -1;
 	for (size_t i = 0; skeleton->program_dirs[i] != NULL; i++)

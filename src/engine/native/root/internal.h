@@ -100,3 +100,18 @@ bool skeleton_is_name(const char *name);
 /* skeleton_open() with the host's root as a parameter, for tests. */
 MUST_CHECK int skeleton_open_from(int host, int parent, uid_t owner, gid_t group,
                                   struct skeleton *ret, struct error *err);
+
+/* --- disk images: parts of disk_image.c and disk_image_make.c --- */
+
+/* Files of an image that only keep inodes, so that a sandbox without any can wake. */
+enum { DISK_IMAGE_KEPT = 16 };
+void disk_image_keep_inodes(int mount, uint64_t count);
+
+uint64_t disk_image_inodes(const struct spec_limits *limits);
+/* Attaches the file to a loop device, and mounts that. Returns the mount, attached nowhere. */
+MUST_CHECK int disk_image_mount(const struct disk_images *images, int file, struct error *err);
+/* The empty file becomes an image. */
+MUST_CHECK int disk_image_format(const struct disk_images *images, int file,
+                                 const struct spec_limits *limits, struct error *err);
+/* Repairs the file system by e2fsck(8). */
+MUST_CHECK int disk_image_check(const struct disk_images *images, int file, struct error *err);

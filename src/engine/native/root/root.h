@@ -96,7 +96,7 @@ enum { BASE_TREE_MOUNTS_MAX = 64 };
 /* The spawner's own mount tree. Every sandbox starts as a copy of it and leaves it for a root of
  * its own. The tree is small, because copying a mount namespace takes time per mount, and because a
  * mistake in the set-up of a sandbox reaches only the files in this tree:
- *   /usr /bin ...     the host's programs, read-only (those that are real directories)
+ *   /usr /bin ...     the host's programs, read-only, or links into /usr
  *   /skeleton         the lowest layer of every root
  *   /sandboxes        the sandboxes' own files
  *   /dev              six device nodes
@@ -126,6 +126,45 @@ struct base_tree_sources {
 /* Makes the base tree the root; the host's tree is unmounted. */
 MUST_CHECK int base_tree_enter(struct base_tree *ret, const struct base_tree_sources *sources,
                                struct error *err);
+
+/* --- disk images (disk_image.c) --- */
+
+enum { DISK_IMAGE_BOOT_SIZE = 40 };
+
+/* The means to keep the writable layer of a sandbox in a file system of its own, which is in a file
+ * of the sandbox's directory, the image. Only root of the host can mount images. */
+struct disk_images {
+	int dev;           /* the host's /dev; -1: images are not possible */
+	int control;       /* /dev/loop-control */
+	int sysfs;         /* /sys/fs/ext4 */
+	int templates;     /* images/ below `parent`: an empty image of each size in use */
+	const char *tools; /* the directory of mke2fs(8) and e2fsck(8) */
+	char boot[DISK_IMAGE_BOOT_SIZE]; /* changes when the machine starts */
+};
+
+/* To be called before base_tree_enter(). Mounts nothing. Templates of images are kept below the
+ * directory `parent`. */
+MUST_CHECK int disk_images_open(struct disk_images *ret, int parent, struct error *err);
+/* Bytes of an image with room for the limits; 0: they are too large for an image. */
+uint64_t disk_image_size(const struct spec_limits *limits);
+/* Whether the sandbox's directory `dir` has an image. */
+bool disk_image_exists(int dir);
+/* Makes the image, or opens that of an earlier time, and mounts it. Both return a mount that is
+ * attached nowhere; the image is unmounted after the last close(2) and the last use by an overlay.
+ * After a failure disk_image_create() leaves `dir` without an image. */
+MUST_CHECK int disk_image_create(const struct disk_images *images, int dir,
+                                 const struct spec_limits *limits, struct error *err);
+MUST_CHECK int disk_image_wake(const struct disk_images *images, int dir,
+                               const struct spec_limits *limits, struct error *err);
+/* To be called after disk_image_wake(), when the overlay is mounted: puts the limit in force. */
+MUST_CHECK int disk_image_settle(const struct disk_images *images, int mount, uint64_t limit,
+                                 struct error *err);
+/* Attaches the mount at `path` of the calling process's mount namespace. */
+MUST_CHECK int disk_image_attach(int mount, const char *path, struct error *err);
+/* Changes the limit of a mounted image; files that exceed it stay. ERR_LIMIT: it has no room for so
+ * much. */
+MUST_CHECK int disk_image_set_limit(const struct disk_images *images, int mount, uint64_t bytes,
+                                    struct error *err);
 
 /* --- a sandbox's share of the kernel's tables (kernel_shares.c) --- */
 

@@ -38,11 +38,11 @@ enum { AGENT_FILES = 4096, LOWER_PRIORITY = 10 };
 /* Closes the spawner's descriptors and those of other sandboxes that start at the same time: an
  * open directory of the host would lead out of every later root (CVE-2024-21626). The order puts
  * the channel and the image on the numbers that agent_image_exec() gives them, so that it
- * overwrites neither of the two others. */
+ * overwrites none of the others. */
 static int close_inherited_fds(struct child_setup *setup, struct error *err)
 {
 	int *const own[] = { &setup->channel, &setup->image, &setup->maps_written,
-		             &setup->setup_pipe };
+		             &setup->setup_pipe, &setup->image_fs };
 
 	return fd_renumber(own, ARRAY_LEN(own), err);
 }
@@ -229,12 +229,14 @@ static int install_filter(enum spec_syscalls calls, struct error *err)
 /* --- all steps ------------------------------------------------------------------------ */
 
 /* The mount plan names the upper layer relative to this directory, because mount options are
- * readable inside. */
+ * readable inside. An image covers the directory. */
 static int enter_sandbox_dir(const struct child_setup *setup, struct error *err)
 {
 	char path[sizeof BASE_TREE_SANDBOXES + 1 + SPEC_ID_LEN];
 
 	(void)snprintf(path, sizeof path, "%s/%s", BASE_TREE_SANDBOXES, setup->spec->id);
+	if (setup->image_fs >= 0 && disk_image_attach(setup->image_fs, path, err) < 0)
+		return -1;
 	return chdir(path) < 0 ? error_sys(err, "enter the sandbox's directory") : 0;
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -102,6 +103,31 @@ static int open_skeleton(const struct spawner_options *options, int state, uid_t
 	return own < 0 ? -1 : skeleton_open(own, uid, gid, ret, err);
 }
 
+/* Sandboxes that have an image wake also with quotas, and with --no-quota. */
+static void open_images(struct host_resources *host, const struct spawner_options *options,
+                        int state)
+{
+	AUTO_FD int shared = open(options->skeletons,
+	                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char *why = host->disk.why;
+	size_t size = sizeof host->disk.why, len;
+	struct error err;
+
+	host->images = (struct disk_images){ .dev = -1 };
+	if (options->no_quota)
+		(void)snprintf(why, size, "--no-quota");
+	if (host->userns.mode != USERNS_ROOT)
+		return;
+	len = strlen(why);
+	/* Servers share templates of images as they share skeletons. */
+	if (disk_images_open(&host->images,
+	                     shared >= 0 && is_own_directory(shared) ? shared : state, &err) < 0)
+		(void)snprintf(why + len, size - len, "; no disk images: %.*s", (int)sizeof err.msg,
+		               err.msg);
+	else if (host->disk.kind == DISK_WATCHED && !options->no_quota)
+		host->disk.kind = DISK_IMAGE;
+}
+
 static int open_files(struct host_resources *host, const struct spawner_options *options, int state,
                       struct error *err)
 {
@@ -114,8 +140,7 @@ static int open_files(struct host_resources *host, const struct spawner_options 
 	if (disk_open(&host->disk, state, host->userns.mode == USERNS_ROOT && !options->no_quota,
 	              err) < 0)
 		return -1;
-	if (options->no_quota)
-		(void)snprintf(host->disk.why, sizeof host->disk.why, "--no-quota");
+	open_images(host, options, state);
 	/* A sandbox's first process has ids of its own and must reach its own directory. Search
 	 * permission without read permission: it cannot list the others, and an id has 128 random
 	 * bits. */

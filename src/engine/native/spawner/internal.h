@@ -8,6 +8,7 @@
  *   sandbox_dirs.c     the directories of sandboxes
  *   spare.c            the sandbox that is started ahead of its request
  *   limit_watch.c lock_watch.c   limits that the kernel does not enforce here
+ *   image_watch.c      the free space below disk images
  *   reap.c             children that have started or exited: sandboxes and janitors
  *   spawner_report.c   the layers that sandboxes have on this machine
  *
@@ -27,7 +28,7 @@
 #include "engine/native/usage/usage.h"
 #include "engine/remote/reply_queue.h"
 
-enum { SANDBOXES_MAX = 1024, JANITORS_MAX = 28, REMOVALS_MAX = 4096 };
+enum { SANDBOXES_MAX = 1024, JANITORS_MAX = 40, REMOVALS_MAX = 4096 };
 
 /* The prefix of a spare's directory instead of "sb_"; a directory that is being removed has
  * IDS_REMOVED_PREFIX. Neither is an id that a request can name. */
@@ -45,6 +46,7 @@ struct host_resources {
 	struct skeleton skeleton;
 	struct kernel_shares shares;
 	struct disk disk;
+	struct disk_images images;
 	struct ids ids;
 	unsigned taken_blocks; /* as in struct spawner_report */
 	struct error taken_why;
@@ -68,6 +70,8 @@ void host_resources_close(struct host_resources *host);
  *   spawner_sandbox_start -> spawner_sandbox_check_started -> spawner_sandbox_kill
  *   -> (its process is reaped) -> spawner_sandbox_finish */
 
+struct spawner;
+
 struct disk_watch {
 	struct disk_usage used;        /* when measured last */
 	struct disk_usage free_before; /* free space of the file system at that time */
@@ -80,7 +84,9 @@ struct disk_watch {
 	bool is_lowered;      /* the sandbox's limit is lower, and the next measuring applies it */
 	bool is_changed;      /* the next measuring sets RLIMIT_FSIZE for the sandbox's limit */
 	bool owes_reply;      /* that measuring is followed by REPLY_LIMITED */
-	bool is_watched;      /* no quota limits this sandbox */
+	bool is_watched;      /* neither a quota nor an image limits this sandbox */
+	uint64_t image_limit; /* in force; less than the sandbox's if the host has no room for it */
+	bool is_host_full;    /* nearly: so the sandbox's image takes no more */
 	bool is_measured;     /* since it started */
 	unsigned failures;    /* of measurings, one after the other */
 	uint64_t idle_cpu_us; /* processor time of the sandbox when it was known to be within its
@@ -108,6 +114,10 @@ struct spawner_sandbox {
 	int setup_pipe; /* end of file: the agent runs; a struct error: set-up failed. Then -1 */
 	int dir;        /* the sandbox's directory, locked by flock(2) */
 	int channel;    /* the server's end, until it is sent; then -1 */
+	/* The sandbox's files are in an image (root/disk_image.c). image_fs is its mount; -1: a
+	 * janitor unmounts it, or has done so. */
+	bool has_image, is_unmounting;
+	int image_fs;
 	struct cgroup cgroup;
 	struct ids_block ids;
 	struct spec_limits limits;
@@ -139,9 +149,9 @@ int spawner_sandbox_check_started(const struct host_resources *host,
 void spawner_sandbox_kill(struct spawner_sandbox *sandbox, enum engine_end end);
 /* Records why the sandbox could not be started, and kills it. */
 void spawner_sandbox_fail(struct spawner_sandbox *sandbox, const struct error *why);
-/* Releases everything of a sandbox whose process was reaped. False: its cgroup is not empty yet;
- * call again. */
-bool spawner_sandbox_finish(struct spawner_sandbox *sandbox);
+/* Releases everything of a sandbox whose process was reaped. False: its cgroup is not empty yet, or
+ * its image is not unmounted; call again. */
+bool spawner_sandbox_finish(struct spawner *spawner, struct spawner_sandbox *sandbox);
 
 /* --- its first process (child_setup.c) --- */
 
@@ -154,7 +164,8 @@ struct child_setup {
 	bool limit_memory;                /* by rlimit, because no cgroup does */
 	bool lower_priority;              /* because no cgroup limits processor time */
 	const struct cgroup *cgroup;
-	int image; /* the agent's program */
+	int image;    /* the agent's program */
+	int image_fs; /* the mount of the sandbox's files; -1: they are in its directory */
 	int channel;
 	int maps_written; /* one byte comes when the parent has written the id maps */
 	int setup_pipe;   /* close-on-exec; a struct error is written to it on failure */
@@ -167,18 +178,19 @@ NORETURN void child_setup_run(const struct child_setup *given);
 
 /* --- directories of sandboxes (sandbox_dirs.c) --- */
 
-struct spawner;
-
-/* Creates the directory of a new sandbox, claims its ids and sets its quota. sandbox->dir is the
- * locked directory. */
+/* Creates the directory of a new sandbox, claims its ids, and sets its quota or mounts its image.
+ * sandbox->dir is the locked directory. */
 MUST_CHECK int sandbox_dir_create(struct host_resources *host, struct spawner_sandbox *sandbox,
                                   struct error *err);
-/* Opens and locks the directory of a sandbox that wakes. */
+/* Opens and locks the directory of a sandbox that wakes, and mounts its image. */
 MUST_CHECK int sandbox_dir_wake(struct host_resources *host, struct spawner_sandbox *sandbox,
                                 struct error *err);
 /* The spare becomes the sandbox `id`. */
 MUST_CHECK int sandbox_dir_rename(struct host_resources *host, struct spawner_sandbox *sandbox,
                                   const char *id, struct error *err);
+/* Unmounts the image of a sandbox that has ended, in a janitor. False: the image is still mounted,
+ * or no janitor is free. A sandbox whose files will be removed does not wait for the janitor. */
+bool sandbox_dir_unmount(struct spawner *spawner, struct spawner_sandbox *sandbox);
 /* Unlocks the directory; its files stay. */
 void sandbox_dir_close(struct spawner_sandbox *sandbox);
 /* Renames the directory of a sandbox that is not running, so that its id is free at once, and
@@ -239,7 +251,8 @@ struct spawner {
 	        held_until_ms; /* a request waits for the spare, until then at most; 0: none does */
 	uint64_t spare_count;  /* how many were started after a request */
 	uint64_t disk_due_ms, memory_due_ms; /* next check of limit_watch.c */
-	size_t memory_next;                  /* index of the sandbox whose memory is checked next */
+	bool is_disk_short; /* the images awake have holes for more than the host has */
+	size_t memory_next; /* index of the sandbox whose memory is checked next */
 };
 
 /* The sandbox of a REQUEST_START, or NULL. */
@@ -308,7 +321,11 @@ void lock_watch_result(struct spawner_sandbox *sandbox, uint64_t used);
  * counted and charged in the same way. Memory, without cgroups: a janitor adds up the processes'
  * memory, and counts their locks. A sandbox over a limit is killed. */
 
+bool spawner_sandbox_is_running(const struct spawner_sandbox *sandbox);
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox);
+/* Whether neither a quota nor an image enforces the disk limit. */
+bool limit_watch_is_needed(const struct host_resources *host,
+                           const struct spawner_sandbox *sandbox);
 /* Changes the disk limit. Without quotas a sandbox would be killed at a limit below what is in use,
  * so what is in use is measured first, and stays allowed. The size of a single file follows the
  * limit, also for programs that are running. */
@@ -324,3 +341,14 @@ void limit_watch_check(struct spawner *spawner);
 /* A janitor has measured the sandbox of REQUEST_START `number`. */
 void limit_watch_result(struct spawner *spawner, uint64_t number,
                         const struct janitor_result *result);
+
+/* --- the file system below disk images (image_watch.c) ---
+ *
+ * Images have limits of their own, but data that programs write to them is lost if the file system
+ * below has no room. So no image may grow by more than its part of what is left there. */
+
+MUST_CHECK int image_watch_set_limit(const struct host_resources *host,
+                                     struct spawner_sandbox *sandbox, uint64_t bytes,
+                                     struct error *err);
+/* To be called every few hundredths of a second while spawner->is_disk_short, else less often. */
+void image_watch_check(struct spawner *spawner, uint64_t free_bytes);

@@ -35,7 +35,7 @@ static struct disk_usage read_free_space(const struct host_resources *host)
 	return (struct disk_usage){ (uint64_t)fs.f_bfree * fs.f_frsize, fs.f_ffree };
 }
 
-static bool is_running(const struct spawner_sandbox *sandbox)
+bool spawner_sandbox_is_running(const struct spawner_sandbox *sandbox)
 {
 	return sandbox->number != 0 && sandbox->number != SPARE_NUMBER && !sandbox->is_killed &&
 	       !sandbox->is_dead && sandbox->setup_pipe < 0;
@@ -43,12 +43,18 @@ static bool is_running(const struct spawner_sandbox *sandbox)
 
 static bool has_watched_disk(const struct spawner_sandbox *sandbox)
 {
-	return is_running(sandbox) && sandbox->disk.is_watched;
+	return spawner_sandbox_is_running(sandbox) && sandbox->disk.is_watched;
 }
 
 static bool watches_memory(const struct spawner *spawner)
 {
 	return (spawner->host.cgroups.has & CGROUP_HAS_MEMORY) == 0;
+}
+
+bool limit_watch_is_needed(const struct host_resources *host, const struct spawner_sandbox *sandbox)
+{
+	return !sandbox->has_image &&
+	       !disk_has_quota(&host->disk, sandbox->dir, sandbox->ids.number);
 }
 
 /* The disk usage of a woken sandbox is unknown. It counts as nearly full, so that its first write
@@ -58,7 +64,8 @@ void limit_watch_start(const struct host_resources *host, struct spawner_sandbox
 	struct disk_watch *disk = &sandbox->disk;
 
 	lock_watch_start(host, sandbox);
-	disk->is_watched = !disk_has_quota(&host->disk, sandbox->dir, sandbox->ids.number);
+	disk->is_watched = limit_watch_is_needed(host, sandbox);
+	disk->image_limit = sandbox->limits.disk;
 	disk->free_before = read_free_space(host);
 	disk->limit = (struct disk_usage){ sandbox->limits.disk, sandbox->limits.inodes };
 	if (!sandbox->is_fresh)
@@ -74,6 +81,8 @@ int limit_watch_set_disk(const struct host_resources *host, struct spawner_sandb
 
 	if (bytes == sandbox->limits.disk)
 		return 0;
+	if (sandbox->has_image)
+		return image_watch_set_limit(host, sandbox, bytes, err);
 	if (!disk->is_watched)
 		return disk_set_quota(&host->disk, sandbox->dir, sandbox->ids.number, &limit, err);
 	disk->is_changed = true;
@@ -101,9 +110,10 @@ int limit_watch_timeout_ms(const struct spawner *spawner)
 	for (size_t i = 0; i < spawner->sandbox_top; i++) {
 		const struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
 
-		if (!is_running(sandbox))
+		if (!spawner_sandbox_is_running(sandbox))
 			continue;
-		if (sandbox->disk.is_watched || sandbox->measuring.frozen_until_ms != 0)
+		if (sandbox->disk.is_watched || sandbox->measuring.frozen_until_ms != 0 ||
+		    (sandbox->has_image && spawner->is_disk_short))
 			return DISK_MS;
 		is_any_running = true;
 	}
@@ -320,6 +330,7 @@ static void check_disk(struct spawner *spawner)
 {
 	const struct disk_usage free_now = read_free_space(&spawner->host);
 
+	image_watch_check(spawner, free_now.bytes);
 	for (size_t i = 0; i < spawner->sandbox_top; i++) {
 		struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
 
@@ -345,7 +356,8 @@ static void check_locks(struct spawner *spawner)
 		struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
 
 		/* is_frozen() comes first: where a quota limits the disk, only this call thaws. */
-		if (is_running(sandbox) && !is_frozen(sandbox) && now >= sandbox->locks.due_ms &&
+		if (spawner_sandbox_is_running(sandbox) && !is_frozen(sandbox) &&
+		    now >= sandbox->locks.due_ms &&
 		    (!lock_watch_could_exceed(&spawner->host, sandbox) ||
 		     start_measuring(spawner, sandbox, JANITOR_LOCKS, &unused)))
 			sandbox->locks.due_ms = now + MEMORY_MS;
@@ -401,7 +413,7 @@ static bool may_have_grown(const struct spawner *spawner, struct spawner_sandbox
  * (usage/sockets.c). */
 static bool needs_memory_check(const struct spawner *spawner, struct spawner_sandbox *sandbox)
 {
-	if (!is_running(sandbox) || is_memory_measured(spawner, sandbox->number))
+	if (!spawner_sandbox_is_running(sandbox) || is_memory_measured(spawner, sandbox->number))
 		return false;
 	if (watches_memory(spawner))
 		return may_have_grown(spawner, sandbox);

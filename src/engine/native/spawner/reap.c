@@ -11,6 +11,10 @@ void spawner_check_started(struct spawner *spawner, struct spawner_sandbox *sand
 	struct error err;
 	int r = spawner_sandbox_check_started(&spawner->host, sandbox, &err);
 
+	if (r > 0 && sandbox->has_image && !sandbox->is_fresh &&
+	    disk_image_settle(&spawner->host.images, sandbox->image_fs, sandbox->limits.disk,
+	                      &err) < 0)
+		r = -1;
 	if (r > 0) {
 		limit_watch_start(&spawner->host, sandbox);
 		if (sandbox->number != SPARE_NUMBER)
@@ -64,7 +68,7 @@ bool spawner_finish_dead(struct spawner *spawner)
 		 * the set-up comes before REPLY_ENDED. */
 		if (sandbox->setup_pipe >= 0)
 			spawner_check_started(spawner, sandbox);
-		if (!spawner_sandbox_finish(sandbox)) {
+		if (!spawner_sandbox_finish(spawner, sandbox)) {
 			busy = true;
 			continue;
 		}
@@ -100,10 +104,15 @@ static void finish_janitor(struct spawner *spawner, struct janitor *janitor,
 {
 	const struct janitor was = *janitor;
 	struct janitor_result result = janitor_finish(janitor, used);
+	struct spawner_sandbox *sandbox;
 
 	if (was.kind == JANITOR_REMOVE)
 		finish_removal(spawner, &was, &result);
-	else
+	else if (was.kind == JANITOR_UNMOUNT) {
+		sandbox = spawner_find_sandbox(spawner, was.number);
+		if (sandbox != NULL)
+			sandbox->is_unmounting = false;
+	} else
 		limit_watch_result(spawner, was.number, &result);
 	sandbox_dirs_start_removals(spawner);
 }

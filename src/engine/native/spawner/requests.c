@@ -42,7 +42,8 @@ struct janitor *spawner_free_janitor_slot(struct spawner *spawner, enum janitor_
 		                                              [JANITOR_DISK] = 12,
 		                                              [JANITOR_LOCKS] = 20,
 		                                              [JANITOR_MEMORY] = 24,
-		                                              [JANITOR_SOCKETS] = JANITORS_MAX,
+		                                              [JANITOR_SOCKETS] = 28,
+		                                              [JANITOR_UNMOUNT] = 28,
 		                                              [JANITOR_KIND_COUNT] = JANITORS_MAX };
 
 	for (size_t i = first[kind]; i < first[kind + 1]; i++)

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "engine/native/spawner/internal.h"
 
 /* --- one sandbox -------------------------------------------------------------------- */
@@ -68,6 +69,34 @@ static int set_quota(const struct host_resources *host, const struct spawner_san
 	return disk_set_quota(&host->disk, sandbox->dir, sandbox->ids.number, &limit, err);
 }
 
+/* The directory that `upper` and `work` are in. */
+static int layers_dir(const struct spawner_sandbox *sandbox)
+{
+	return sandbox->has_image ? sandbox->image_fs : sandbox->dir;
+}
+
+/* Without an image, for instance because no loop device is left, the disk of the sandbox is
+ * watched. */
+static void create_image(const struct host_resources *host, struct spawner_sandbox *sandbox)
+{
+	struct error err;
+
+	sandbox->image_fs = disk_image_create(&host->images, sandbox->dir, &sandbox->limits, &err);
+	sandbox->has_image = sandbox->image_fs >= 0;
+	if (!sandbox->has_image)
+		log_warning("sandbox %s has no disk image: %s", sandbox->id, err.msg);
+}
+
+static int wake_image(const struct host_resources *host, struct spawner_sandbox *sandbox,
+                      struct error *err)
+{
+	if (!disk_image_exists(sandbox->dir))
+		return 0;
+	sandbox->image_fs = disk_image_wake(&host->images, sandbox->dir, &sandbox->limits, err);
+	sandbox->has_image = sandbox->image_fs >= 0;
+	return sandbox->has_image ? 0 : error_wrap(err, "wake sandbox %s", sandbox->id);
+}
+
 /* The owner of the directory says later which block of ids the sandbox has. The quota is set while
  * the directory is empty: existing files would not be counted. */
 int sandbox_dir_create(struct host_resources *host, struct spawner_sandbox *sandbox,
@@ -85,7 +114,9 @@ int sandbox_dir_create(struct host_resources *host, struct spawner_sandbox *sand
 		                 sandbox->id);
 	if (host->disk.kind == DISK_QUOTA && set_quota(host, sandbox, err) < 0)
 		return -1;
-	return make_layers(host, sandbox->dir, &sandbox->ids, err);
+	if (host->disk.kind == DISK_IMAGE && disk_image_size(&sandbox->limits) != 0)
+		create_image(host, sandbox);
+	return make_layers(host, layers_dir(sandbox), &sandbox->ids, err);
 }
 
 #define VOLATILE "work/work/incompat/volatile"
@@ -99,7 +130,7 @@ static int check_root_owner(const struct host_resources *host,
 
 	if (host->userns.mode != USERNS_ROOT)
 		return 0;
-	if (fstatat(sandbox->dir, "upper", &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(layers_dir(sandbox), "upper", &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return error_sys(err, "wake sandbox %s", sandbox->id);
 	if (st.st_uid == host->userns.ids.files)
 		return 0;
@@ -118,20 +149,24 @@ static int check_root_owner(const struct host_resources *host,
 int sandbox_dir_wake(struct host_resources *host, struct spawner_sandbox *sandbox,
                      struct error *err)
 {
+	int layers;
+
 	if (ids_from_owner(&host->ids, sandbox->id, &sandbox->ids, err) < 0 ||
 	    ids_check_taken(&host->ids, sandbox->id, &sandbox->ids, err) < 0 ||
-	    lock_dir(host, sandbox, err) < 0 || check_root_owner(host, sandbox, err) < 0)
+	    lock_dir(host, sandbox, err) < 0 || wake_image(host, sandbox, err) < 0 ||
+	    check_root_owner(host, sandbox, err) < 0)
 		return -1;
+	layers = layers_dir(sandbox);
 	/* The disk limit may have been changed while the sandbox was asleep. */
 	if (disk_has_quota(&host->disk, sandbox->dir, sandbox->ids.number) &&
 	    set_quota(host, sandbox, err) < 0)
 		return -1;
 	/* `upper` is the sandbox's root directory: a program that may chmod(2) it can lock every
 	 * later program out. */
-	if (fchmodat(sandbox->dir, "upper", 0755, 0) < 0)
+	if (fchmodat(layers, "upper", 0755, 0) < 0)
 		return error_sys(err, "wake sandbox %s", sandbox->id);
-	(void)unlinkat(sandbox->dir, VOLATILE "/dirty", 0);
-	if (unlinkat(sandbox->dir, VOLATILE, AT_REMOVEDIR) < 0 && errno != ENOENT)
+	(void)unlinkat(layers, VOLATILE "/dirty", 0);
+	if (unlinkat(layers, VOLATILE, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return error_sys(err, "wake sandbox %s", sandbox->id);
 	return 0;
 }
@@ -146,6 +181,37 @@ int sandbox_dir_rename(struct host_resources *host, struct spawner_sandbox *sand
 		return error_sys(err, "name sandbox %s", id);
 	memcpy(sandbox->id, id, sizeof sandbox->id);
 	return 0;
+}
+
+/* The janitor's close(2) is the last, so the spawner does not wait for the unmount. */
+static bool start_unmount(struct spawner *spawner, struct spawner_sandbox *sandbox, bool is_kept)
+{
+	const struct janitor_job job = { .kind = JANITOR_UNMOUNT,
+		                         .parent = sandbox->dir,
+		                         .name = sandbox->id,
+		                         .number = sandbox->number,
+		                         .image_fs = sandbox->image_fs,
+		                         .is_kept = is_kept };
+	struct janitor *janitor = spawner_free_janitor_slot(spawner, JANITOR_UNMOUNT);
+	struct error err;
+
+	if (janitor == NULL || janitor_start(janitor, &job, &err) < 0)
+		return false;
+	(void)close(sandbox->image_fs);
+	sandbox->image_fs = -1;
+	sandbox->is_unmounting = true;
+	return true;
+}
+
+bool sandbox_dir_unmount(struct spawner *spawner, struct spawner_sandbox *sandbox)
+{
+	bool is_kept = sandbox->erase_number == 0 && sandbox->number != SPARE_NUMBER;
+
+	if (!sandbox->has_image)
+		return true;
+	if (sandbox->image_fs >= 0 && !start_unmount(spawner, sandbox, is_kept))
+		return false;
+	return !is_kept || !sandbox->is_unmounting;
 }
 
 /* A child that is being set up may have inherited the descriptor, and with it the lock, which

@@ -238,6 +238,10 @@ static void report_disk(const struct spawner_report *report, struct engine_layer
 		layer_set(ret, LAYER_ON, "quota: the file system enforces the limit");
 		return;
 	}
+	if (report->disk == DISK_IMAGE) {
+		layer_set(ret, LAYER_ON, "image: each sandbox has a file system of its own");
+		return;
+	}
 	(void)utf8_escape(view_of(report->disk_why), why, sizeof why);
 	layer_set(ret, LAYER_WEAKER,
 	          "watched: the limit is met a moment late, then writes fail%s%s",
@@ -245,8 +249,9 @@ static void report_disk(const struct spawner_report *report, struct engine_layer
 	layer_fix(ret, "%s",
 	          report->mode != USERNS_ROOT
 	                  ? "run belljar as root, which can set quotas"
-	                  : "put the state directory on ext4 or xfs mounted with prjquota, and "
-	                    "start belljar without --no-quota");
+	                  : "install e2fsprogs and allow loop devices, or put the state directory "
+	                    "on ext4 or xfs mounted with prjquota; start belljar without "
+	                    "--no-quota");
 }
 
 /* --- all layers --- */

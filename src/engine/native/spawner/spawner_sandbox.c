@@ -170,6 +170,7 @@ int spawner_sandbox_start(struct host_resources *host, int *image,
 		                             .setup_pipe = -1,
 		                             .channel = -1,
 		                             .dir = -1,
+		                             .image_fs = -1,
 		                             .is_fresh = request->spec.fresh,
 		                             .limits = request->spec.limits,
 		                             .syscalls = request->spec.syscalls,
@@ -190,10 +191,10 @@ int spawner_sandbox_start(struct host_resources *host, int *image,
 	own_image = take_image(image, err);
 	if (own_image < 0)
 		return -1;
-	setup.file_max = disk_has_quota(&host->disk, sandbox->dir, sandbox->ids.number)
-	                         ? sandbox->limits.file_size
-	                         : spec_file_max(&sandbox->limits);
+	setup.file_max = limit_watch_is_needed(host, sandbox) ? spec_file_max(&sandbox->limits)
+	                                                      : sandbox->limits.file_size;
 	setup.image = own_image;
+	setup.image_fs = sandbox->image_fs;
 	return start_child(host, sandbox, &setup, err);
 }
 
@@ -300,9 +301,9 @@ void spawner_sandbox_fail(struct spawner_sandbox *sandbox, const struct error *w
 		sandbox->is_dead = true;
 }
 
-bool spawner_sandbox_finish(struct spawner_sandbox *sandbox)
+bool spawner_sandbox_finish(struct spawner *spawner, struct spawner_sandbox *sandbox)
 {
-	if (!cgroup_remove(&sandbox->cgroup))
+	if (!cgroup_remove(&sandbox->cgroup) || !sandbox_dir_unmount(spawner, sandbox))
 		return false;
 	if (sandbox->setup_pipe >= 0)
 		(void)close(sandbox->setup_pipe);

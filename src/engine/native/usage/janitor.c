@@ -1,13 +1,16 @@
 /* janitor.c - one process per piece of slow work. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +24,8 @@
 enum {
 	STOP_MS = 100, /* for the writes of a sandbox that became full */
 	ROUND_MS = 10, /* between two measurings of it: a write that goes on is noticed */
+	UNMOUNT_SECONDS = 60,
+	TRIM_LEAST = 8 << 20, /* bytes */
 };
 
 /* Another server that shares the state directory holds a lock on each directory it uses. A missing
@@ -35,6 +40,40 @@ static int remove_unless_awake(int parent, const char *name, struct error *err)
 	if (dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) < 0)
 		return error_set(err, ERR_INVALID, "sandbox %s is awake in another server", name);
 	return remove_tree(parent, name, view_of(name), &count, err);
+}
+
+/* FITRIM makes holes in an image where files were deleted. It takes time per GiB, so it is for
+ * images that have much more blocks than their files need. */
+static void trim_image(const struct janitor_job *job)
+{
+	struct fstrim_range all = { .len = UINT64_MAX, .minlen = 64 * 1024 };
+	AUTO_FD int root = openat(job->image_fs, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct statvfs fs;
+	struct stat st;
+
+	if (root >= 0 && fstatvfs(root, &fs) == 0 &&
+	    fstatat(job->parent, "image", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    (uint64_t)st.st_blocks * 512 >
+	            (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize + TRIM_LEAST)
+		(void)ioctl(root, FITRIM, &all);
+}
+
+/* The caller has closed its descriptor, so this close(2) unmounts the image, unless another new
+ * process still has a copy. Until then the loop device holds a lock on the image
+ * (root/disk_image.c). */
+static void unmount_image(const struct janitor_job *job)
+{
+	AUTO_FD int file = -1;
+
+	if (job->is_kept)
+		trim_image(job);
+	(void)close(job->image_fs);
+	if (!job->is_kept)
+		return;
+	(void)alarm(UNMOUNT_SECONDS);
+	file = openat(job->parent, "image", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (file >= 0)
+		(void)flock(file, LOCK_EX);
 }
 
 /* Files with a name, then unlinked files that processes still hold: unlink(2) of a large open file
@@ -119,7 +158,9 @@ static NORETURN void run_janitor(struct janitor_job job, int out)
 {
 	struct janitor_result result = { 0 };
 	/* A sandbox's pipe that stayed open here would not reach its end when the sandbox ends. */
-	const int kept[] = { job.parent, out, job.kind == JANITOR_REMOVE ? -1 : job.proc };
+	const bool has_proc = job.kind != JANITOR_REMOVE && job.kind != JANITOR_UNMOUNT;
+	const int kept[] = { job.parent, out, has_proc ? job.proc : -1,
+		             job.kind == JANITOR_UNMOUNT ? job.image_fs : -1 };
 	int r;
 
 	/* Without the spawner no process reads the result or reaps this one. */
@@ -131,6 +172,8 @@ static NORETURN void run_janitor(struct janitor_job job, int out)
 		(void)setpriority(PRIO_PROCESS, 0, 5);
 	if (r == 0 && job.kind == JANITOR_REMOVE)
 		r = remove_unless_awake(job.parent, job.name, &result.err);
+	else if (r == 0 && job.kind == JANITOR_UNMOUNT)
+		unmount_image(&job);
 	else if (r == 0 && job.kind == JANITOR_DISK) {
 		r = measure_disk(&job, &result.usage, &result.err);
 		if (r == 0)

@@ -20,10 +20,12 @@
 
 /* DISK_QUOTA: the file system enforces the limits, by project quotas (ext4 or xfs mounted with
  * prjquota); only root of the host can set them.
+ * DISK_IMAGE: the files of a new sandbox are in a file system of its own (root/disk_image.c). The
+ * spawner watches only the free space below all images.
  * DISK_WATCHED: the spawner polls the free space of the file system and measures a sandbox's files
  * when it could be over its limit (spawner/limit_watch.c). A sandbox can exceed its limit by the
  * amount it writes in one interval. */
-enum disk_kind { DISK_WATCHED, DISK_QUOTA };
+enum disk_kind { DISK_WATCHED, DISK_QUOTA, DISK_IMAGE };
 
 struct disk_usage {
 	uint64_t bytes, inodes;
@@ -32,7 +34,7 @@ struct disk_usage {
 struct disk {
 	enum disk_kind kind;
 	int dir;       /* sandboxes/, with one directory per sandbox */
-	char why[240]; /* the reason for not being DISK_QUOTA */
+	char why[240]; /* the reason for not being DISK_QUOTA; DISK_WATCHED: nor DISK_IMAGE */
 };
 
 /* Opens, or creates, sandboxes/ below the directory `state`. `quota`: use quotas if the file system
@@ -60,6 +62,7 @@ enum janitor_kind {
 	JANITOR_LOCKS,   /* where a cgroup counts memory */
 	JANITOR_MEMORY,  /* processes, sockets and locks, where no cgroup counts memory */
 	JANITOR_SOCKETS, /* TCP and UDP only, where a cgroup counts the rest */
+	JANITOR_UNMOUNT, /* the image of a sandbox that has ended */
 	JANITOR_KIND_COUNT
 };
 
@@ -83,8 +86,12 @@ struct janitor_job {
 	uint64_t full_at, closed_at, file_max;
 	enum disk_level level;
 	bool sets_files;
-	int proc;  /* the host's /proc; JANITOR_REMOVE: not used */
-	pid_t pid; /* the sandbox's first process; JANITOR_REMOVE: not used */
+	/* JANITOR_UNMOUNT: the mount; `parent` is the sandbox's directory. The caller closes its
+	 * own image_fs after janitor_start(). */
+	int image_fs;
+	bool is_kept; /* the sandbox is not erased */
+	int proc;     /* the host's /proc; JANITOR_REMOVE, JANITOR_UNMOUNT: not used */
+	pid_t pid;    /* the sandbox's first process; likewise */
 };
 
 struct janitor {

@@ -1,0 +1,339 @@
+/* disk_image.c - the writable layer of a sandbox as a file system of its own, in a sparse file.
+ *
+ * Where the state directory has no project quotas, the files of a sandbox are in an ext4 file
+ * system with room for the disk limit, so the kernel answers a write beyond the limit with ENOSPC.
+ * The file sandboxes/ID/image is attached to a loop device, and holds the directories `upper` and
+ * `work` of the overlay.
+ *
+ * Limit. All images have 16 GiB, or a multiple for larger limits, almost all of it holes. The part
+ * beyond the limit is reserved by the file reserved_clusters in sysfs, which changes the limit of a
+ * mounted image at once, up and down; growing the file system would need CAP_SYS_RESOURCE. ext4
+ * sets the reserve to its default at each mount, so the spawner writes it before the sandbox
+ * starts. Inode tables come in addition to the limit.
+ *
+ * Mount. fsmount(2) returns a descriptor of a mount that is attached nowhere. The sandbox's first
+ * process attaches it over its directory in its own mount namespace and leaves it with
+ * pivot_root(2); the overlay keeps the file system. The spawner keeps the descriptor, and no mount
+ * namespace of the host ever has the mount. LO_FLAGS_AUTOCLEAR: when the sandbox's processes and
+ * the spawner have exited, or were killed, the kernel unmounts the file system and releases the
+ * loop device by itself.
+ *
+ * Lock. The loop device holds the open file that LOOP_CONFIGURE was given, and with it the
+ * flock(2) on that file, until the file system is unmounted. An image with a lock is in use, also
+ * if the spawner that mounted it was killed a moment ago: two mounts would destroy it.
+ *
+ * Crash of the machine. The file system has no journal, and does not wait for the host's disk
+ * (nobarrier): a flush would write the whole image out, also that of a temporary sandbox. The file
+ * sandboxes/ID/boot has the boot in which the image was mounted last; if the machine has been
+ * started again since, e2fsck(8) comes before the mount. As with files in a directory, those of
+ * the last half minute may be lost.
+ *
+ * Space. FITRIM gives deleted blocks back to the host when the sandbox is put to sleep
+ * (usage/janitor.c); the mount option `discard` would do that for each unlink(2), without a journal
+ * one by one. A host's disk without room is the watch's business (spawner/limit_watch.c). */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/num.h"
+#include "engine/native/root/internal.h"
+
+enum {
+	BLOCK = 4096,
+	INODES_OWN = DISK_IMAGE_KEPT + 16, /* with those of ext4 itself */
+	KEPT_BYTES = 1 << 20,
+	ATTACH_TRIES = 64,
+	LOCK_TRIES = 400,
+	LOCK_WAIT_MS = 5,
+};
+
+#define IMAGE "image"
+#define BOOT  "boot"
+#define KEPT  "kept"
+
+static const uint64_t size_least = SPEC_MIB(16 * 1024), size_most = SPEC_MIB(256 * 1024);
+static const uint64_t bytes_per_inode = 16 * 1024; /* at least */
+
+/* --- size --------------------------------------------------------------------------- */
+
+uint64_t disk_image_inodes(const struct spec_limits *limits)
+{
+	return limits->inodes + INODES_OWN;
+}
+
+uint64_t disk_image_size(const struct spec_limits *limits)
+{
+	uint64_t size = size_least;
+
+	while (size <= size_most &&
+	       (size / 8 * 7 < limits->disk || size / bytes_per_inode < disk_image_inodes(limits)))
+		size *= 2;
+	return size <= size_most ? size : 0;
+}
+
+/* The reserve is not a part of statvfs.f_bavail. The name of the file system in sysfs is that of
+ * its device. */
+int disk_image_set_limit(const struct disk_images *images, int mount, uint64_t bytes,
+                         struct error *err)
+{
+	AUTO_FD int file = -1;
+	struct statvfs fs;
+	struct stat st;
+	char text[64];
+	int len;
+
+	if (fstatvfs(mount, &fs) < 0 || fstat(mount, &st) < 0)
+		return error_sys(err, "statvfs of a disk image");
+	if (bytes / BLOCK > fs.f_blocks)
+		return error_set(err, ERR_LIMIT,
+		                 "disk: the files of this sandbox are in an image with room for "
+		                 "%llu MiB: create another sandbox with that limit",
+		                 (unsigned long long)(fs.f_blocks * BLOCK >> 20));
+	(void)snprintf(text, sizeof text, "loop%u/reserved_clusters", minor(st.st_dev));
+	file = openat(images->sysfs, text, O_WRONLY | O_CLOEXEC);
+	len = snprintf(text, sizeof text, "%llu",
+	               (unsigned long long)(fs.f_blocks - bytes / BLOCK));
+	if (file < 0 || write(file, text, (size_t)len) != len)
+		return error_sys(err, "write reserved_clusters of a disk image");
+	return 0;
+}
+
+/* --- what the machine has ------------------------------------------------------------ */
+
+static const char *const tool_dirs[] = { "/usr/sbin", "/sbin" };
+
+static int find_tools(struct disk_images *images, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(tool_dirs); i++) {
+		char mke2fs[32], e2fsck[32];
+
+		(void)snprintf(mke2fs, sizeof mke2fs, "%s/mke2fs", tool_dirs[i]);
+		(void)snprintf(e2fsck, sizeof e2fsck, "%s/e2fsck", tool_dirs[i]);
+		images->tools = tool_dirs[i];
+		if (access(mke2fs, X_OK) == 0 && access(e2fsck, X_OK) == 0)
+			return 0;
+	}
+	return error_set(err, ERR_UNSUPPORTED, "mke2fs and e2fsck (e2fsprogs) are not installed");
+}
+
+static void read_boot_id(char out[DISK_IMAGE_BOOT_SIZE])
+{
+	AUTO_FD int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, out, DISK_IMAGE_BOOT_SIZE - 1) : 0;
+
+	out[n > 0 ? n : 0] = '\0';
+}
+
+int disk_images_open(struct disk_images *ret, int parent, struct error *err)
+{
+	AUTO_FD int ext4 = (int)syscall(SYS_fsopen, "ext4", FSOPEN_CLOEXEC);
+
+	*ret = (struct disk_images){ .dev = -1 };
+	if (ext4 < 0)
+		return error_sys(err, "file system ext4");
+	if (find_tools(ret, err) < 0)
+		return -1;
+	read_boot_id(ret->boot);
+	ret->control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+	if (ret->control < 0)
+		return error_sys(err, "/dev/loop-control");
+	if (mkdirat(parent, "images", 0700) < 0 && errno != EEXIST)
+		return error_sys(err, "make images");
+	ret->templates = openat(parent, "images", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (ret->templates < 0)
+		return error_sys(err, "open images");
+	ret->sysfs = open("/sys/fs/ext4", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (ret->sysfs < 0)
+		return error_sys(err, "/sys/fs/ext4");
+	ret->dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return ret->dev < 0 ? error_sys(err, "/dev") : 0;
+}
+
+/* --- attaching and mounting ---------------------------------------------------------- */
+
+/* The kernel releases the lock a moment after the last process of the earlier mount was killed. */
+static int lock_image(int file, struct error *err)
+{
+	const struct timespec wait = { .tv_nsec = LOCK_WAIT_MS * 1000000L };
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (flock(file, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		(void)nanosleep(&wait, NULL);
+	}
+	return error_set(err, ERR_INVALID, "its disk image is mounted already");
+}
+
+/* Another process of the host may take the free device first: LOOP_CONFIGURE then fails with
+ * EBUSY. Returns the loop device. */
+static int attach_image(const struct disk_images *images, int file, struct error *err)
+{
+	const struct loop_config config = { .fd = (unsigned)file,
+		                            .block_size = BLOCK,
+		                            .info.lo_flags = LO_FLAGS_AUTOCLEAR };
+
+	for (int i = 0; i < ATTACH_TRIES; i++) {
+		int number = ioctl(images->control, LOOP_CTL_GET_FREE);
+		AUTO_FD int device = -1;
+		char name[32];
+
+		(void)snprintf(name, sizeof name, "loop%d", number);
+		device = number >= 0 ? openat(images->dev, name, O_RDWR | O_CLOEXEC) : -1;
+		if (device >= 0 && ioctl(device, LOOP_CONFIGURE, &config) == 0)
+			return TAKE_FD(device);
+		if (errno != EBUSY)
+			break;
+	}
+	return error_sys(err, "attach an image to a loop device");
+}
+
+int disk_image_mount(const struct disk_images *images, int file, struct error *err)
+{
+	AUTO_FD int device = attach_image(images, file, err);
+	char options[96];
+
+	if (device < 0)
+		return -1;
+	(void)snprintf(options, sizeof options,
+	               "source=/proc/self/fd/%d,nobarrier,noinit_itable,errors=remount-ro", device);
+	return mount_create("ext4", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+}
+
+void disk_image_keep_inodes(int mount, uint64_t count)
+{
+	(void)mkdirat(mount, KEPT, 0700);
+	for (uint64_t i = 0; i < count; i++) {
+		char name[32];
+		int fd;
+
+		(void)snprintf(name, sizeof name, KEPT "/%llu", (unsigned long long)i);
+		fd = openat(mount, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			(void)close(fd);
+	}
+}
+
+/* --- one sandbox --------------------------------------------------------------------- */
+
+static bool is_of_this_boot(const struct disk_images *images, int dir)
+{
+	AUTO_FD int fd = openat(dir, BOOT, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char text[DISK_IMAGE_BOOT_SIZE] = { 0 };
+
+	return fd >= 0 && read(fd, text, sizeof text - 1) > 0 && strcmp(text, images->boot) == 0;
+}
+
+static int note_boot(const struct disk_images *images, int dir, struct error *err)
+{
+	AUTO_FD int fd = openat(dir, BOOT, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+	                        0600);
+	size_t len = strlen(images->boot);
+
+	if (fd < 0 || write(fd, images->boot, len) != (ssize_t)len)
+		return error_sys(err, "write " BOOT);
+	return 0;
+}
+
+bool disk_image_exists(int dir)
+{
+	struct stat st;
+
+	return fstatat(dir, IMAGE, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int disk_image_create(const struct disk_images *images, int dir, const struct spec_limits *limits,
+                      struct error *err)
+{
+	AUTO_FD int file = openat(dir, IMAGE, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	                          0600);
+	AUTO_FD int mount = -1;
+
+	if (file < 0)
+		return error_sys(err, "make an image");
+	if (disk_image_format(images, file, limits, err) == 0 && note_boot(images, dir, err) == 0 &&
+	    lock_image(file, err) == 0)
+		mount = disk_image_mount(images, file, err);
+	if (mount >= 0 && disk_image_set_limit(images, mount, limits->disk, err) == 0)
+		return TAKE_FD(mount);
+	(void)unlinkat(dir, IMAGE, 0);
+	return -1;
+}
+
+/* Programs may have used up the limit, or all inodes. The mount of the overlay makes directories,
+ * and a sandbox that cannot wake could not be cleaned up either. So until disk_image_settle() the
+ * limit is higher, and without inodes the files that keep some are removed. */
+static int make_room(const struct disk_images *images, int mount, uint64_t limit, struct error *err)
+{
+	struct statvfs fs;
+	uint64_t used;
+
+	if (fstatvfs(mount, &fs) < 0)
+		return error_sys(err, "statvfs of a disk image");
+	for (int i = 0; fs.f_ffree < DISK_IMAGE_KEPT && i < DISK_IMAGE_KEPT; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof name, KEPT "/%d", i);
+		(void)unlinkat(mount, name, 0);
+	}
+	used = (uint64_t)(fs.f_blocks - fs.f_bfree) * BLOCK;
+	limit = num_min(num_max(used, limit) + KEPT_BYTES, (uint64_t)fs.f_blocks * BLOCK);
+	return disk_image_set_limit(images, mount, limit, err);
+}
+
+int disk_image_settle(const struct disk_images *images, int mount, uint64_t limit,
+                      struct error *err)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(mount, &fs) < 0)
+		return error_sys(err, "statvfs of a disk image");
+	disk_image_keep_inodes(mount, DISK_IMAGE_KEPT);
+	/* The limit may have become larger than the image while the sandbox was asleep. */
+	limit = num_min(limit, (uint64_t)fs.f_blocks * BLOCK);
+	return disk_image_set_limit(images, mount, limit, err);
+}
+
+int disk_image_wake(const struct disk_images *images, int dir, const struct spec_limits *limits,
+                    struct error *err)
+{
+	AUTO_FD int file = -1;
+	AUTO_FD int mount = -1;
+
+	if (images->dev < 0)
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "its files are in a disk image, which needs root, loop devices "
+		                 "and e2fsprogs");
+	file = openat(dir, IMAGE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (file < 0)
+		return error_sys(err, "open its disk image");
+	if (lock_image(file, err) < 0)
+		return -1;
+	if (!is_of_this_boot(images, dir) &&
+	    (disk_image_check(images, file, err) < 0 || note_boot(images, dir, err) < 0))
+		return -1;
+	mount = disk_image_mount(images, file, err);
+	if (mount < 0 || make_room(images, mount, limits->disk, err) < 0)
+		return -1;
+	return TAKE_FD(mount);
+}
+
+int disk_image_attach(int mount, const char *path, struct error *err)
+{
+	return mount_attach(mount, AT_FDCWD, path, err);
+}

@@ -1,0 +1,168 @@
+// Where belljar is root and the state directory has no quotas, the files of a sandbox are in an image that enforces
+// the disk limit.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { BELLJAR } from '../lib/programs.mjs';
+import { open, stateDir, structuredOf, toolsOf } from '../lib/sandboxed.mjs';
+
+const MIB = 1024 * 1024;
+
+/** Whether sandboxes of a state directory have images. */
+function hasImages(t) {
+  const dir = stateDir(t);
+  const { stdout } = spawnSync(BELLJAR, ['doctor', '--state-dir', dir], { encoding: 'utf8' });
+  return /disk\s+image:/.test(stdout);
+}
+
+/** Backing files of loop devices below a directory. */
+const attached = (dir) =>
+  readdirSync('/sys/block')
+    .map((name) => `/sys/block/${name}/loop/backing_file`)
+    .filter((path) => existsSync(path))
+    .map((path) => {
+      try {
+        return readFileSync(path, 'utf8');
+      } catch {
+        return '';
+      }
+    })
+    .filter((path) => path.startsWith(dir));
+
+async function noneAttached(dir) {
+  for (let i = 0; attached(dir).length !== 0; i++) {
+    assert.ok(i < 200, `${attached(dir)}`);
+    await setTimeout(50);
+  }
+}
+
+const imageOf = (dir, id) => join(dir, 'sandboxes', id, 'image');
+
+async function serve(t, dir, settings = {}) {
+  const session = await open(t, { STATE_DIR: dir, ...settings });
+  const tools = toolsOf(async () => session);
+  const sh = async (command, sandbox) => structuredOf(await tools.run_command({ command, sandbox }));
+  return { session, tools, sh };
+}
+
+test('a write beyond the disk limit gets ENOSPC, and the session goes on', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  const { session, tools, sh } = await serve(t, dir);
+  const { id } = structuredOf(await tools.create_sandbox({ name: 'one', disk_mb: 32 }));
+  const cell = async (code) => structuredOf(await tools.run_code({ code, session: 's', sandbox: 'one' }));
+  await cell('kept = 42');
+  const filled = await sh('dd if=/dev/zero of=big bs=1M count=100; stat -c %s big', 'one');
+  assert.match(filled.stderr, /No space left on device/);
+  assert.ok(Number(filled.stdout) >= 31 * MIB && Number(filled.stdout) <= 32 * MIB, filled.stdout);
+  assert.match(filled.note, /^disk: no room is left, the limit is 32 MiB: delete files/);
+  assert.equal((await cell('kept')).values[0].text, '42');
+  assert.equal((await sh('rm big; head -c 30M /dev/zero > again; stat -c %s again', 'one')).stdout, `${30 * MIB}\n`);
+  // Up and down, in force at once.
+  structuredOf(await tools.update_sandbox({ sandbox: 'one', disk_mb: 4096 }));
+  assert.equal((await sh('head -c 200M /dev/zero > more; stat -c %s more', 'one')).stdout, `${200 * MIB}\n`);
+  structuredOf(await tools.update_sandbox({ sandbox: 'one', disk_mb: 64 }));
+  assert.match((await sh('head -c 1M /dev/zero > small', 'one')).stderr, /No space left/);
+  assert.equal((await sh('rm more; head -c 1M /dev/zero > small; stat -c %s small', 'one')).stdout, `${MIB}\n`);
+  const usage = structuredOf(await tools.sandbox_info({ sandbox: 'one' })).usage;
+  assert.ok(usage.disk_mb > 30 && usage.disk_mb < 33, JSON.stringify(usage));
+  assert.equal(attached(dir).filter((path) => path.includes(id)).length, 1);
+  structuredOf(await tools.delete_sandbox({ sandbox: 'one' }));
+  assert.ok(!existsSync(imageOf(dir, id)));
+  await session.close();
+  await noneAttached(dir);
+});
+
+test('files outlive the end of the server, also by SIGKILL, and a restart of the machine', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  let server = await serve(t, dir);
+  const { id } = structuredOf(await server.tools.create_sandbox({ name: 'kept', disk_mb: 64 }));
+  await server.sh('seq 100000 > numbers; md5sum numbers > sum; head -c 60M /dev/urandom > large', 'kept');
+  process.kill(server.session.transport.pid, 'SIGKILL');
+  server = await serve(t, dir);
+  assert.match((await server.sh('md5sum -c sum; rm large', 'kept')).stdout, /OK/);
+  await server.session.close();
+  await noneAttached(dir);
+  // Deleted blocks are given back when the sandbox sleeps.
+  assert.ok(statSync(imageOf(dir, id)).blocks * 512 < 20 * MIB, `${statSync(imageOf(dir, id)).blocks}`);
+  // Another boot than the one in which the image was mounted: it is checked first.
+  writeFileSync(join(dir, 'sandboxes', id, 'boot'), 'another');
+  server = await serve(t, dir);
+  assert.match((await server.sh('md5sum -c sum', 'kept')).stdout, /OK/);
+  assert.match(readFileSync(join(dir, 'sandboxes', id, 'boot'), 'utf8'), /^[0-9a-f-]{36}/);
+  // A full sandbox wakes, and can be cleaned up.
+  await server.sh('cat /dev/zero > full', 'kept');
+  await server.session.close();
+  server = await serve(t, dir);
+  assert.match((await server.sh('rm full; echo room > file; cat file', 'kept')).stdout, /^room$/m);
+  await server.session.close();
+  await noneAttached(dir);
+});
+
+test('forty sandboxes at once have an image each', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  const { session, tools, sh } = await serve(t, dir, { OWNER_SANDBOXES: 100, OWNER_MEMORY: '64G', MEMORY: '64M' });
+  const names = Array.from({ length: 40 }, (_, i) => `n${i}`);
+  await Promise.all(names.map(async (name) => structuredOf(await tools.create_sandbox({ name, disk_mb: 16 }))));
+  const all = await Promise.all(names.map((name) => sh('cat /dev/zero > f; stat -c %s f', name)));
+  for (const { stdout, stderr } of all) {
+    assert.match(stderr, /No space left/);
+    assert.ok(Number(stdout) > 15 * MIB && Number(stdout) <= 16 * MIB, stdout);
+  }
+  await Promise.all(names.map(async (name) => structuredOf(await tools.delete_sandbox({ sandbox: name }))));
+  await session.close();
+  await noneAttached(dir);
+});
+
+test('while the disk below an image is full, so is the image, and no file is damaged', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=128m,mode=711', 'belljar-e2e', dir]).status, 0);
+  try {
+    let server = await serve(t, dir);
+    structuredOf(await server.tools.create_sandbox({ name: 'one' }));
+    await server.sh('seq 100000 > numbers; md5sum numbers > sum', 'one');
+    writeFileSync(join(dir, 'ballast'), Buffer.alloc(64 * MIB));
+    const filled = await server.sh('cat /dev/zero > big; stat -c %s big', 'one');
+    assert.match(filled.stderr, /No space left on device/);
+    assert.ok(Number(filled.stdout) > 16 * MIB && Number(filled.stdout) < 64 * MIB, filled.stdout);
+    assert.match(filled.note, /^disk: no room is left on the disk of this machine/);
+    assert.match((await server.sh('sync; md5sum -c sum', 'one')).stdout, /OK/);
+    await server.session.close();
+    server = await serve(t, dir);
+    assert.match((await server.sh('md5sum -c sum; cmp -n $(stat -c %s big) big /dev/zero && echo same; rm big', 'one')).stdout, /OK\nsame/);
+    await server.session.close();
+    // The blocks were given back, and there is room again.
+    server = await serve(t, dir);
+    assert.equal((await server.sh('head -c 20M /dev/zero > file; stat -c %s file', 'one')).stdout, `${20 * MIB}\n`);
+    await server.session.close();
+    await noneAttached(dir);
+  } finally {
+    spawnSync('umount', ['-l', dir]);
+  }
+});
+
+test('a sandbox with an image wakes with --no-quota, and new ones have none', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  let server = await serve(t, dir);
+  structuredOf(await server.tools.create_sandbox({ name: 'old', disk_mb: 16 }));
+  await server.sh('echo kept > file', 'old');
+  await server.session.close();
+  server = await serve(t, dir, { NO_QUOTA: '1' });
+  assert.equal((await server.sh('cat file', 'old')).stdout, 'kept\n');
+  const { id } = structuredOf(await server.tools.create_sandbox({ name: 'new', disk_mb: 16 }));
+  assert.equal((await server.sh('echo kept > file; cat file', 'new')).stdout, 'kept\n');
+  assert.ok(!existsSync(imageOf(dir, id)));
+  await server.session.close();
+  // The other way round: what was a directory stays one.
+  server = await serve(t, dir);
+  assert.equal((await server.sh('cat file', 'new')).stdout, 'kept\n');
+  assert.match((await server.sh('head -c 20M /dev/zero > large', 'new')).note, /disk: one file may have at most 15\.5 MiB/);
+  await server.session.close();
+});
