@@ -64,7 +64,7 @@ enum {
 	X(disk, SPEC_MIB(2048), SPEC_MIB(1), SPEC_MIB(16 * 1024 * 1024), BYTES,                    \
 	  "disk space for files")                                                                  \
 	X(inodes, 200000, 64, 100000000, COUNT, "number of files on disk")                         \
-	X(file_size, SPEC_MIB(1024), SPEC_MIB(1), SPEC_MIB(16 * 1024 * 1024), BYTES,               \
+	X(file_size, SPEC_MIB(2048), SPEC_MIB(1), SPEC_MIB(16 * 1024 * 1024), BYTES,               \
 	  "size of a single file")                                                                 \
 	X(files, 4096, 32, 1048576, COUNT, "open files of one process")
 

@@ -59,7 +59,7 @@ const char *sandbox_file_max(const struct sandbox *sandbox, char out[SANDBOX_FIL
 	uint64_t max = spec_file_max(limits);
 	char more[SANDBOX_MORE_SIZE];
 
-	if (max == limits->file_size)
+	if (limits->file_size < limits->disk)
 		(void)snprintf(out, SANDBOX_FILE_MAX_SIZE,
 		               "file-size: " SANDBOX_ONE_FILE
 		               "%llu MiB, and all files together %llu MiB: write several files, or "

@@ -229,7 +229,7 @@ test('code that reads more than its input is told how to pass it', async () => {
 
 test('a file that grows beyond its limit is told so, also by a program that ignores the signal', async () => {
   const code = "import os\nf = open('/tmp/large', 'wb')\nos.ftruncate(f.fileno(), 1 << 50)";
-  assert.match(structuredOf(await run_code({ language: 'python', code })).note, /^file-size: one file may have at most \d+ MiB, and all files together \d+ MiB: write several files, or delete some$/);
+  assert.match(structuredOf(await run_code({ language: 'python', code })).note, /^disk: one file may have at most [\d.]+ MiB, and all files together \d+ MiB: delete files/);
 });
 
 test('a file tool that would exceed the disk limit with one file says so, and the sandbox goes on', notOn('docker', 'volumes without quotas have no limit'), async (t) => {
