@@ -183,7 +183,8 @@ int sandbox_dir_rename(struct host_resources *host, struct spawner_sandbox *sand
 	return 0;
 }
 
-/* The janitor's close(2) is the last, so the spawner does not wait for the unmount. */
+/* The janitor's close(2) is the last, so the spawner does not wait for the unmount, unless the
+ * machine has no process for a janitor. */
 static bool start_unmount(struct spawner *spawner, struct spawner_sandbox *sandbox, bool is_kept)
 {
 	const struct janitor_job job = { .kind = JANITOR_UNMOUNT,
@@ -195,11 +196,11 @@ static bool start_unmount(struct spawner *spawner, struct spawner_sandbox *sandb
 	struct janitor *janitor = spawner_free_janitor_slot(spawner, JANITOR_UNMOUNT);
 	struct error err;
 
-	if (janitor == NULL || janitor_start(janitor, &job, &err) < 0)
+	if (janitor == NULL)
 		return false;
+	sandbox->is_unmounting = janitor_start(janitor, &job, &err) == 0;
 	(void)close(sandbox->image_fs);
 	sandbox->image_fs = -1;
-	sandbox->is_unmounting = true;
 	return true;
 }
 
