@@ -26,9 +26,12 @@ class Channel:
             os.set_inheritable(3, False)
 
     def tell_directory(self, path):
-        """The server removes the directory that it has chosen, and no other."""
-        if not path.startswith(IN_MEMORY):
-            import_hidden('atexit').register(remove_main, path)
+        """The server removes the directory that it has chosen, and no other. Before version 3.10
+        Python crashes at its exit if the module is not in sys.modules then."""
+        if path.startswith(IN_MEMORY):
+            return
+        import_exit = import_hidden if sys.version_info >= (3, 10) else __import__
+        import_exit('atexit').register(remove_main, path)
 
     def tell_names(self, names):
         names = [each for each in names.decode('ascii', 'replace').split() if each.isidentifier()]

@@ -80,7 +80,7 @@ struct process {
 	struct journal journal;
 	uint64_t started_ms, ended_ms;
 	int64_t started_s;
-	bool is_recorded; /* the history has its start */
+	bool is_recorded;      /* the history has its start */
 	uint64_t run_began_ns; /* of clock_file_ns(), when the preparations were done */
 
 	struct run *run; /* NULL: not started, or ended */
