@@ -63,6 +63,15 @@ const char *live_self(void)
 	return live_copy;
 }
 
+bool live_may_fork(void)
+{
+	static uint64_t end; /* child processes inherit it */
+
+	if (end == 0)
+		end = clock_now_ms() + LIVE_MS;
+	return clock_now_ms() < end;
+}
+
 int live_run_twice(const char *name, const struct CMUnitTest *tests, size_t count)
 {
 	char title[64];

@@ -29,5 +29,9 @@ void live_check_answers(struct live *live);
  * directories. */
 const char *live_self(void);
 
+/* For programs that fork without end: false after LIVE_MS, so that they exit also if the test was
+ * killed. The time is counted from the first call. */
+bool live_may_fork(void);
+
 int live_run_twice(const char *name, const struct CMUnitTest *tests, size_t count);
 #define LIVE_RUN_TWICE(name, all) live_run_twice(name, all, ARRAY_LEN(all))

@@ -10,20 +10,22 @@ enum { GONE_MS = LIVE_MS };
 
 /* --- inside --- */
 
-static int be_a_comet(void)
+static int fork_in_a_chain(void)
 {
-	if (fork() == 0)
-		for (;;)
+	if (fork() == 0) {
+		while (live_may_fork())
 			if (fork() > 0)
 				_exit(0);
+		_exit(0);
+	}
 	for (;;)
 		(void)pause();
 }
 
-static int be_a_bomb(void)
+static int fork_without_end(void)
 {
 	(void)signal(SIGTERM, SIG_IGN);
-	while (fork() >= -1)
+	while (live_may_fork() && fork() >= -1)
 		continue;
 	return 0;
 }
@@ -81,7 +83,7 @@ static const struct { /* what is running when the end comes */
 	{ "trap '' TERM HUP INT; sleep 100 & setsid sleep 100 & echo up; sleep 100", NULL },
 	{ "sleep 100 & kill -STOP $!; echo up; kill -STOP $$", NULL },
 	{ "yes & yes >&2 & echo up; wait", NULL },
-	{ NULL, "--comet" },
+	{ NULL, "--chain" },
 	{ NULL, "--bomb" },
 };
 
@@ -362,7 +364,7 @@ int main(int argc, char **argv)
 	};
 
 	if (argc == 2)
-		return strcmp(argv[1], "--bomb") == 0 ? be_a_bomb() : be_a_comet();
+		return strcmp(argv[1], "--bomb") == 0 ? fork_without_end() : fork_in_a_chain();
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	return LIVE_RUN_TWICE("ends", all);
 }

@@ -3,11 +3,11 @@
 
 /* --- inside: what the shell cannot do --- */
 
-/* Forks, exits and goes on in the child, forever: a process found in /proc has already exited. */
-static int be_a_comet(bool leaves)
+/* Forks, exits and goes on in the child, again and again: a process found in /proc has already exited. */
+static int fork_in_a_chain(bool leaves)
 {
 	(void)!write(STDOUT_FILENO, "up\n", 3);
-	for (;;) {
+	while (live_may_fork()) {
 		pid_t pid = fork();
 
 		if (pid > 0)
@@ -15,6 +15,7 @@ static int be_a_comet(bool leaves)
 		if (pid == 0 && leaves)
 			(void)setsid();
 	}
+	return 0;
 }
 
 /* The program exits, but leaves a daemon: a double fork, its own session, no descriptors. */
@@ -36,24 +37,24 @@ static int leave_a_daemon(void)
 
 static int be_somebody(const char *what)
 {
-	if (strcmp(what, "--comet") == 0) {
+	if (strcmp(what, "--chain") == 0) {
 		if (fork() != 0)
 			for (;;)
 				(void)pause();
-		return be_a_comet(false);
+		return fork_in_a_chain(false);
 	}
-	if (strcmp(what, "--leaving-comet") == 0) {
+	if (strcmp(what, "--leaving-chain") == 0) {
 		if (fork() != 0)
 			for (;;)
 				(void)pause();
-		return be_a_comet(true);
+		return fork_in_a_chain(true);
 	}
-	if (strcmp(what, "--comet-left") == 0)
-		return fork() != 0 ? 8 : be_a_comet(true);
+	if (strcmp(what, "--chain-left") == 0)
+		return fork() != 0 ? 8 : fork_in_a_chain(true);
 	if (strcmp(what, "--bomb") == 0) {
 		(void)signal(SIGTERM, SIG_IGN);
 		(void)!write(STDOUT_FILENO, "up\n", 3);
-		while (fork() >= -1)
+		while (live_may_fork() && fork() >= -1)
 			continue;
 	}
 	if (strcmp(what, "--daemon") == 0)
@@ -187,7 +188,7 @@ static void output_held_open_by_another_run_delays_nothing(void **state)
 
 static void keeper_kills_a_process_that_forks_and_exits_in_turn(void **state)
 {
-	static const char *const kinds[] = { "--comet", "--leaving-comet" };
+	static const char *const kinds[] = { "--chain", "--leaving-chain" };
 	struct live_stream *s;
 	struct live live;
 
@@ -199,7 +200,7 @@ static void keeper_kills_a_process_that_forks_and_exits_in_turn(void **state)
 		assert_int_equal(live_exited(s)->exited.flags, WIRE_EXITED_TIMED_OUT);
 		live_wait_no_descendants(&live, LIVE_MS);
 	}
-	s = live_exec(&live, live_self(), "--comet-left");
+	s = live_exec(&live, live_self(), "--chain-left");
 	assert_int_equal(s->exited.code, 8);
 	live_wait_no_descendants(&live, LIVE_MS);
 	live_finish(&live);
@@ -286,7 +287,7 @@ static void killed_keeper_fails_the_run_and_its_processes_are_killed(void **stat
 		LIVE_CHECK_FAILED(s, WIRE_FAILED_LOST, "the program's keeper was killed");
 		live_wait_no_descendants(&live, LIVE_MS);
 	}
-	s = live_start_run(&live, LIVE_RUN(0), live_self(), "--leaving-comet");
+	s = live_start_run(&live, LIVE_RUN(0), live_self(), "--leaving-chain");
 	live_until_bytes(s, WIRE_OUT, 3);
 	assert_int_equal(kill(keeper_of(&live), SIGKILL), 0);
 	LIVE_CHECK_FAILED(s, WIRE_FAILED_LOST, "the program's keeper was killed");

@@ -126,7 +126,7 @@ static void tree_reports_each_reaped_child(void **state)
 }
 
 /* Forks and exits, forever, each time in a new session. */
-static int end_a_comet(void)
+static int end_a_chain_of_forks(void)
 {
 	uint64_t start;
 
@@ -145,7 +145,7 @@ static int end_a_comet(void)
 
 static void tree_kills_a_process_that_forks_and_exits_in_turn(void **state)
 {
-	check_in_child(end_a_comet);
+	check_in_child(end_a_chain_of_forks);
 }
 
 static bool is_this(void *ctx, pid_t pid)
