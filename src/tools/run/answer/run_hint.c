@@ -60,8 +60,7 @@ static const struct hint {
 	                                         "requires superuser privilege",
 	                                         "be run with superuser privileges",
 	                                         "Unable to lock database: Permission denied",
-	                                         "/var/lib/apt/lists/",
-	                                         "/var/lib/dpkg/lock" } },
+	                                         "/var/lib/apt/lists/", "/var/lib/dpkg/lock" } },
 	[HINT_R_PACKAGES] = { .text = "a sandbox has no network unless it is given one, and the "
 	                              "library of R is read-only: the operator can install "
 	                              "packages of R PLACE",
