@@ -82,7 +82,7 @@ export class Kernel {
   }
 
   async until(test, what) {
-    const end = Date.now() + 30000;
+    const end = Date.now() + 120000;
     for (;;) {
       const result = test();
       if (result)

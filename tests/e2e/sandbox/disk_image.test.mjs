@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { BELLJAR } from '../lib/programs.mjs';
@@ -18,7 +18,7 @@ function hasImages(t) {
   return /disk\s+image:/.test(stdout);
 }
 
-/** Backing files of loop devices below a directory. */
+/** Backing files of loop devices below a directory. Their paths begin at the root of a mount. */
 const attached = (dir) =>
   readdirSync('/sys/block')
     .map((name) => `/sys/block/${name}/loop/backing_file`)
@@ -30,7 +30,7 @@ const attached = (dir) =>
         return '';
       }
     })
-    .filter((path) => path.startsWith(dir));
+    .filter((path) => path.includes(`/${basename(dir)}/`));
 
 async function noneAttached(dir) {
   for (let i = 0; attached(dir).length !== 0; i++) {

@@ -43,7 +43,12 @@ static int close_inherited_fds(struct child_setup *setup, struct error *err)
 {
 	int *const own[] = { &setup->channel, &setup->image, &setup->maps_written,
 		             &setup->setup_pipe, &setup->image_fs };
+	const int kept[] = { setup->channel, setup->image, setup->maps_written, setup->setup_pipe,
+		             setup->image_fs };
 
+	/* First without new numbers, which at RLIMIT_NOFILE there are none of. */
+	if (fd_close_others(kept, ARRAY_LEN(kept), err) < 0)
+		return -1;
 	return fd_renumber(own, ARRAY_LEN(own), err);
 }
 

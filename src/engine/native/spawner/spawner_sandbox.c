@@ -114,7 +114,11 @@ static int open_setup_fds(struct setup_fds *fds, struct error *err)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds->channel) < 0)
 		return error_sys(err, "make a socket for the channel");
 	if (pipe2(fds->maps_written, O_CLOEXEC) < 0 || pipe2(fds->setup_pipe, O_CLOEXEC) < 0)
-		return error_sys(err, "make the pipes of the set-up");
+		return error_sys(err, errno == EMFILE
+		                              ? "the spawner has no descriptors left for one more "
+		                                "sandbox: delete sandboxes, or wait until some are "
+		                                "asleep"
+		                              : "make the pipes of the set-up");
 	return 0;
 }
 
