@@ -286,8 +286,8 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "Use no cgroups, even where they are available. This is weaker." },
 	[OPTION_NO_QUOTA] = { "no-quota", FLAG(no_quota), .verbs = SANDBOXES | FOR_DOCTOR,
 		.in_file = true,
-		.help = "Use neither disk quotas nor disk images, even where they are available. This is "
-			"weaker." },
+		.help = "Use neither disk quotas nor disk images, even where they are available. "
+			"This is weaker." },
 	[OPTION_REQUIRE] = { "require", TEXT(require), .verbs = SANDBOXES | FOR_DOCTOR,
 		.in_file = true, .word = "LAYER,...", .accepts = opt_not_empty,
 		.expected = "names of layers",
