@@ -22,7 +22,7 @@ struct store;
 enum { HISTORY_WHAT_MAX = 200, HISTORY_OUTCOME_MAX = 100 };
 
 #define HISTORY_RUNNING "running"
-/* What registry_recover() makes of it if the server was killed. */
+/* The end that registry_recover() writes for a run whose server was killed. */
 #define HISTORY_LOST "ended with its server"
 
 struct history_row {

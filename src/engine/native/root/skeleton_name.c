@@ -57,7 +57,7 @@ static void add_stat_hash(uint64_t *sum, const char *path, const struct stat *st
 	add_hash(sum, hash);
 }
 
-/* What a skeleton depends on besides the entries of the walk. The boot id is part of it: after a
+/* Facts besides the entries of the walk on which a skeleton depends. The boot id is one: after a
  * power cut the files of an older skeleton may be empty, and an fsync(2) per file would take longer
  * than making a new skeleton after each boot. */
 static uint64_t hash_surroundings(int host, uid_t owner, gid_t group)
