@@ -1,10 +1,12 @@
 #include "engine/spec.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/num.h"
 #include "base/random.h"
 #include "base/text/utf8.h"
@@ -383,4 +385,17 @@ bool spec_is_id(const char *text)
 		return false;
 	text += ID_PREFIX_LEN;
 	return strspn(text, RANDOM_BASE32_DIGITS) == ID_DIGITS && text[ID_DIGITS] == '\0';
+}
+
+bool spec_is_any_in(int at, const char *path)
+{
+	DIR *dir = fd_open_dir(at, path);
+	const struct dirent *entry;
+	bool found = false;
+
+	while (!found && dir != NULL && (entry = readdir(dir)) != NULL)
+		found = spec_is_id(entry->d_name);
+	if (dir != NULL)
+		(void)closedir(dir);
+	return found;
 }

@@ -158,5 +158,7 @@ bool spec_is_alike(const struct spec *a, const struct spec *b);
 /* Draws a new random id: "sb_" and 26 characters of a-z and 2-7. */
 void spec_new_id(char id[SPEC_ID_LEN + 1]);
 bool spec_is_id(const char *text);
+/* Whether a directory has an entry whose name is an id. */
+bool spec_is_any_in(int at, const char *path);
 /* Whether the text can be the name of an image: [HOST[:PORT]/]PATH[:TAG][@DIGEST]. */
 bool spec_is_image(const char *text);

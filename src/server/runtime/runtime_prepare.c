@@ -6,7 +6,6 @@
  *     cache/          packages of the indexes, written by the mirror; same owner
  *     servers/        a lock file and a socket for each server; same owner
  *     sandboxes/      belongs to the spawner, as do ids/ and skeleton/ */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -166,19 +165,6 @@ static int make_server_dir(const char *state, const char *name, struct error *er
 	return fd >= 0 ? fd : error_sys(err, "'%s'", path);
 }
 
-static bool has_sandboxes(const char *path)
-{
-	DIR *dir = opendir(path);
-	const struct dirent *entry;
-	bool found = false;
-
-	while (!found && dir != NULL && (entry = readdir(dir)) != NULL)
-		found = spec_is_id(entry->d_name);
-	if (dir != NULL)
-		(void)closedir(dir);
-	return found;
-}
-
 bool runtime_has_database(const struct runtime_base *base)
 {
 	struct stat st;
@@ -194,7 +180,7 @@ static int check_database(const struct runtime_base *base, struct error *err)
 	char sandboxes[PATH_MAX + 16];
 
 	(void)snprintf(sandboxes, sizeof sandboxes, "%s/sandboxes", base->state);
-	if (!has_sandboxes(sandboxes) || runtime_has_database(base))
+	if (!spec_is_any_in(AT_FDCWD, sandboxes) || runtime_has_database(base))
 		return 0;
 	return error_set(err, ERR_INVALID,
 	                 "there are sandboxes in '%s', but the database that knows them is gone: "

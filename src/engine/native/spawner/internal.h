@@ -278,10 +278,9 @@ bool spawner_finish_dead(struct spawner *spawner);
 /* --- the spare (spare.c) ---
  *
  * A spare is a sandbox that is started ahead of the request for it: the first together with the
- * spawner. After each new sandbox, another
- * with the same limits and mounts is started without an id; its directory is called sp_... and is
- * no sandbox's yet. The next request that fits gets the spare, once. A spare is killed if no
- * request comes for a while. */
+ * spawner. After each new sandbox, another with the same limits and mounts is started without an
+ * id; its directory is called sp_... and is no sandbox's yet. The next request that fits gets the
+ * spare, once. A spare is killed if no request comes for a while. */
 
 /* Starts a spare before any request, for the sandbox that a server asks for as soon as it is ready.
  * NULL: none is known. Where there are sandboxes already, the first call probably wakes one of

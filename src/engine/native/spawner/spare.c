@@ -1,10 +1,8 @@
 /* spare.c - the sandbox that is started ahead of its request. */
-#include <dirent.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/fd.h"
 #include "engine/native/spawner/internal.h"
 
 enum {
@@ -66,19 +64,6 @@ bool spare_is_coming(struct spawner *spawner, const struct engine_request *reque
 	       spec_is_alike(&spawner->spare_request.spec, &request->spec);
 }
 
-static bool has_sandboxes(const struct host_resources *host)
-{
-	DIR *dir = fd_open_dir(host->disk.dir, ".");
-	const struct dirent *entry;
-	bool found = false;
-
-	while (!found && dir != NULL && (entry = readdir(dir)) != NULL)
-		found = spec_is_id(entry->d_name);
-	if (dir != NULL)
-		(void)closedir(dir);
-	return found;
-}
-
 static void start_spare(struct spawner *spawner)
 {
 	struct engine_request *request = &spawner->spare_request;
@@ -98,7 +83,7 @@ static void start_spare(struct spawner *spawner)
 
 void spare_start_first(struct spawner *spawner, const struct spec *spec)
 {
-	if (spec == NULL || has_sandboxes(&spawner->host))
+	if (spec == NULL || spec_is_any_in(spawner->host.disk.dir, "."))
 		return;
 	spawner->spare_request = (struct engine_request){ .kind = REQUEST_START, .spec = *spec };
 	spawner->spare_request.spec.fresh = true;
