@@ -201,7 +201,7 @@ char *session_encode_response(const struct mcp_session *session, json_t *id, jso
                               size_t *ret_len);
 /* Sends an error response that belongs to no call. */
 void session_send_error(struct mcp_session *session, struct mcp_exchange *exchange, json_t *id,
-                        enum rpc_code code, json_t *data, const char *text);
+                        enum rpc_code code, const char *text);
 /* Sends a notification to a sink of the session. Takes over params. */
 void session_notify(struct mcp_session *session, struct mcp_sink *sink, const char *method,
                     json_t *params);
