@@ -8,7 +8,7 @@
 
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/packet.h"
+#include "base/process/packet.h"
 #include "egress/dialer/internal.h"
 #include "loop/loop.h"
 #include "loop/watch.h"
