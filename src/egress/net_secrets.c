@@ -27,7 +27,8 @@ static size_t prefix_length(const char *value)
 	return 0;
 }
 
-/* Each letter and digit becomes another one of its kind. Letters only from a to f and A to F in a
+/* The placeholder has the form of the value, because programs check it: the length, a known prefix,
+ * and for each letter and digit a random one of its kind. Letters only from a to f and A to F in a
  * value that has no others, which is hexadecimal. */
 static void make_placeholder(struct net_secret *secret)
 {
@@ -173,6 +174,8 @@ static bool is_for(const struct net_secret *secret, const struct net_host *host,
 	return host_rules_match(&rules, host, port);
 }
 
+/* Not on port 443: a host expects TLS there, and a request of plain HTTP to that port would send
+ * the value unencrypted. */
 bool net_secrets_has(const struct net_secrets *secrets, const struct net_host *host, uint16_t port)
 {
 	for (size_t i = 0; secrets != NULL && i < secrets->count; i++)

@@ -167,6 +167,8 @@ int side_connect(struct side *side, SSL_CTX *context, int fd, const struct net_h
 	                 X509_verify_cert_error_string(verified));
 }
 
+/* The program's handshake is compared with the name of its CONNECT by check_name(), which finds the
+ * name in the application data of the connection. */
 int side_accept(struct side *side, SSL_CTX *context, int fd, const struct net_host *host,
                 uint64_t end_ms)
 {

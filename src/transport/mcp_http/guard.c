@@ -76,6 +76,8 @@ bool guard_allows_host(const struct mcp_http_config *config, const char *host)
 	return false;
 }
 
+/* Only whole origins are compared: a match by suffix would accept https://evilexample.org for
+ * example.org. */
 static bool is_listed_origin(const struct mcp_http_config *config, const char *origin)
 {
 	for (const char *const *allowed = config->origins; allowed != NULL && *allowed != NULL;
