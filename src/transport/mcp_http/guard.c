@@ -22,7 +22,7 @@ static const char allowed_fields[] =
         "Content-Type, Accept, Authorization, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, "
         "Mcp-Name, Last-Event-ID";
 
-/* Longer names are no host names (RFC 1035), and longer Origins are not compared. */
+/* Longer names are no host names (RFC 1035). */
 enum { HOST_MAX = 255 };
 
 /* Splits "name:port" or "[::1]:port". Writes the name in lower case, without brackets. */
@@ -124,10 +124,11 @@ const char *guard_check(const struct mcp_http_config *config, struct http_reques
 
 	if (!guard_allows_peer(config, request))
 		return "The Host header names a host that this server does not serve: use "
-		       "localhost or an address, or add the name to the allowed hosts.";
+		       "localhost or an address, or add the name to the allowed hosts "
+		       "(--allow-host).";
 	if (origin != NULL && !guard_allows_origin(config, origin, host))
 		return "Web pages of this Origin may not use this server: add the origin to the "
-		       "allowed origins.";
+		       "allowed origins (--allow-origin).";
 	return NULL;
 }
 
