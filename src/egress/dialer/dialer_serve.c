@@ -174,23 +174,22 @@ static void load_resolver(void)
 static int confine_files(const struct dialer_service *service, struct error *err)
 {
 	static const char *const readable[] = { "/etc", "/usr", "/lib", "/lib64", "/run", "/dev" };
-	struct landlock landlock;
-	int r = landlock_open(&landlock, err);
+	static const uint64_t reads = LANDLOCK_READ_FILE | LANDLOCK_READ_DIR;
+	AUTO_LANDLOCK struct landlock landlock = { .ruleset = -1 };
 
-	for (size_t i = 0; r == 0 && i < ARRAY_LEN(readable); i++)
-		if (access(readable[i], F_OK) == 0)
-			r = landlock_allow_path(&landlock, readable[i],
-			                        LANDLOCK_READ_FILE | LANDLOCK_READ_DIR, err);
-	if (r == 0 && service != NULL && service->dir != NULL)
-		r = landlock_allow_path(&landlock, service->dir,
-		                        LANDLOCK_READ_FILE | LANDLOCK_READ_DIR |
-		                                LANDLOCK_WRITE_FILE | LANDLOCK_MAKE_REG |
-		                                LANDLOCK_REMOVE_FILE,
-		                        err);
-	if (r == 0)
-		r = landlock_enforce(&landlock, err);
-	landlock_close(&landlock);
-	return r;
+	if (landlock_open(&landlock, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(readable); i++)
+		if (access(readable[i], F_OK) == 0 &&
+		    landlock_allow_path(&landlock, readable[i], reads, err) < 0)
+			return -1;
+	if (service != NULL && service->dir != NULL &&
+	    landlock_allow_path(&landlock, service->dir,
+	                        reads | LANDLOCK_WRITE_FILE | LANDLOCK_MAKE_REG |
+	                                LANDLOCK_REMOVE_FILE,
+	                        err) < 0)
+		return -1;
+	return landlock_enforce(&landlock, err);
 }
 
 /* The order: ids while the process may change them, capabilities, then the filter, which forbids

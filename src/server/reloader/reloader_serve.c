@@ -140,18 +140,13 @@ static int confine_capabilities(struct error *err)
 /* The server's filter allows what the reloader does from now on: open, stat, poll, sendmsg. */
 static int confine_reloader(struct process *process, struct error *err)
 {
-	struct landlock landlock;
-	int r;
+	AUTO_LANDLOCK struct landlock landlock = { .ruleset = -1 };
 
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_sys(err, "prctl");
-	if (landlock_open_isolated(&landlock, err) < 0)
-		return -1;
-	r = watch_files(process, &landlock, err);
-	if (r == 0)
-		r = landlock_enforce(&landlock, err);
-	landlock_close(&landlock);
-	if (r < 0 || confine_capabilities(err) < 0)
+	if (landlock_open_isolated(&landlock, err) < 0 ||
+	    watch_files(process, &landlock, err) < 0 || landlock_enforce(&landlock, err) < 0 ||
+	    confine_capabilities(err) < 0)
 		return -1;
 	return filter_load(filter_for_server()) < 0 ? error_sys(err, "filter system calls") : 0;
 }
