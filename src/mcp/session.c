@@ -166,6 +166,7 @@ struct mcp_call *session_find_call(const struct mcp_session *session, const json
 static void receive_request(struct mcp_session *session, const struct call_origin *origin,
                             const struct rpc_message *rpc)
 {
+	/* Two open calls with one id could not be told apart by a cancellation or a response. */
 	bool id_taken = session_find_call(session, rpc->id) != NULL;
 	struct mcp_call *call = call_new(session, origin, rpc);
 
