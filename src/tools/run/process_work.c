@@ -38,7 +38,7 @@ struct process_work {
 	bool waits_for_changes;
 	struct project_install project;                                /* before the start */
 	struct auto_install packages;                                  /* after the end */
-	char remark[PROJECT_REMARK_MAX + AUTO_INSTALL_REMARK_MAX + 4]; /* of both */
+	char remark[PROJECT_REMARK_MAX + AUTO_INSTALL_REMARK_MAX + 4]; /* of project and packages */
 	uint64_t mark; /* of changed_files_mark(), before the start */
 };
 
