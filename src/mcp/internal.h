@@ -168,7 +168,7 @@ struct mcp_exchange *exchange_new(struct mcp_session *session, struct mcp_sink *
 void exchange_hold(struct mcp_exchange *exchange);    /* one more answer is expected */
 void exchange_release(struct mcp_exchange *exchange); /* the last one frees the exchange */
 
-/* input.c */
+/* mcp_input.c */
 MUST_CHECK int input_check_batch(const struct mcp_input *input, enum mcp_revision revision,
                                  struct error *err);
 bool input_is_handshake(const struct rpc_message *rpc);
