@@ -174,8 +174,6 @@ static bool is_for(const struct net_secret *secret, const struct net_host *host,
 	return host_rules_match(&rules, host, port);
 }
 
-/* Not on port 443: a host expects TLS there, and a request of plain HTTP to that port would send
- * the value unencrypted. */
 bool net_secrets_has(const struct net_secrets *secrets, const struct net_host *host, uint16_t port)
 {
 	for (size_t i = 0; secrets != NULL && i < secrets->count; i++)
