@@ -2,8 +2,9 @@
 # only.
 #
 # session_image.S joins this text with that of r_plots.R, its argument. The loader (kernel_session.c)
-# evaluates both and calls the function that they return with a connection to read from. R can neither read nor write a descriptor that is a socket, so two processes of cat do it;
-# they ignore SIGINT, which is sent to all processes of a session.
+# evaluates both and calls the function that they return with a connection to read from. R can neither
+# read nor write a descriptor that is a socket, so two processes of cat do it; they ignore SIGINT, which
+# is sent to all processes of a session.
 #
 # Values are printed as at R's prompt, and plots become pictures when the cell ends. R 3.5 and later.
 function(make_plots) function(input) {

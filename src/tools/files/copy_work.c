@@ -372,8 +372,8 @@ static int check_host_path(struct mcp_call *call, const struct copy_work_options
 }
 
 /* The paths are checked first, so that a wrong one does not make or wake a sandbox. */
-int copy_work_start_in(struct mcp_call *call, struct sandbox *sandbox,
-                       const struct copy_work_options *options, struct error *err)
+int copy_work_start(struct mcp_call *call, struct sandbox *sandbox,
+                    const struct copy_work_options *options, struct error *err)
 {
 	const struct tools_context *context = mcp_call_app(call);
 	struct copy_work *w;
@@ -400,10 +400,4 @@ int copy_work_start_in(struct mcp_call *call, struct sandbox *sandbox,
 	if (options->inside != NULL)
 		w->options.inside = w->inside_option = mem_dup(options->inside);
 	return 0;
-}
-
-int copy_work_start(struct mcp_call *call, const struct copy_work_options *options,
-                    struct error *err)
-{
-	return copy_work_start_in(call, NULL, options, err);
 }

@@ -22,10 +22,10 @@
 #include "wire/message.h"
 
 enum {
-	STOP_MS = 100, /* for the writes of a sandbox that became full */
-	ROUND_MS = 10, /* between two measurings of it: a write that goes on is noticed */
+	STOP_MS = 100, /* longest wait for writes that had begun when a sandbox became full */
+	ROUND_MS = 10, /* between two measurings, which show whether such a write goes on */
 	UNMOUNT_SECONDS = 60,
-	TRIM_LEAST = 8 << 20, /* bytes */
+	TRIM_LEAST = 8 << 20, /* bytes of an image that no file uses, from which on FITRIM pays */
 };
 
 /* Another server that shares the state directory holds a lock on each directory it uses. A missing
