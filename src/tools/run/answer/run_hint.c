@@ -197,8 +197,13 @@ static void describe_limit(enum hint_kind kind, struct sandbox *sandbox, char ou
 {
 	const struct spec_limits *limits = &sandbox_row(sandbox)->spec.limits;
 	const struct spec_limits *max = sandbox_ceilings(sandbox);
-	char more[SANDBOX_MORE_SIZE];
+	char more[SANDBOX_MORE_SIZE], stacks[64] = "";
+	struct engine_counters counters;
 
+	/* Without cgroups the memory limit is RLIMIT_DATA, and stacks of threads are data. */
+	if (!sandbox_counts(sandbox, &counters))
+		(void)snprintf(stacks, sizeof stacks, ", whose stacks are part of %llu MiB",
+		               (unsigned long long)(limits->memory >> 20));
 	if (kind == HINT_MEMORY)
 		(void)snprintf(out, RUN_HINT_SIZE,
 		               "memory: an allocation was refused, the limit is %llu MiB: use "
@@ -208,8 +213,8 @@ static void describe_limit(enum hint_kind kind, struct sandbox *sandbox, char ou
 		                       SPEC_MIB(1), more));
 	else if (kind == HINT_PIDS)
 		(void)snprintf(out, RUN_HINT_SIZE,
-		               "pids: the limit is %llu processes and threads: start fewer, %s",
-		               (unsigned long long)limits->pids,
+		               "pids: the limit is %llu processes and threads%s: start fewer, %s",
+		               (unsigned long long)limits->pids, stacks,
 		               more_of(sandbox, "pids", limits->pids, max->pids, 1, more));
 	else if (kind == HINT_OPEN_FILES)
 		(void)snprintf(out, RUN_HINT_SIZE,

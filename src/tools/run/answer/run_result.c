@@ -233,6 +233,8 @@ static void add_exit(struct answer *a)
 	if (words[0] != '\0' || end->note[0] != '\0')
 		add_status(a, "%s%s%s", words, words[0] != '\0' && end->note[0] != '\0' ? ": " : "",
 		           end->note);
+	if (end->timed_out)
+		add_note(a, words);
 	if (end->note[0] != '\0')
 		add_note(a, end->note);
 	if (end->timed_out) {
