@@ -50,7 +50,7 @@ void run_end_describe(const struct run_result *r, bool is_silent, char out[RUN_E
 		               "the code does not compile: exit code %d of the compiler",
 		               end->code);
 	else if ((end->code != 0 && (!is_cell || state->error_name == NULL)) ||
-	         (r->process != NULL && !is_silent))
+	         (r->process != NULL && !is_silent && !r->has_more))
 		(void)snprintf(out, RUN_END_SIZE, "exit code %d", end->code);
 	else if (is_silent)
 		(void)snprintf(out, RUN_END_SIZE, "%.*s%s",

@@ -31,6 +31,7 @@ struct answer {
 	json_t *pictures;      /* blocks to send; or NULL */
 	size_t pictures_taken; /* how many of them are in `content` */
 	bool is_truncated;
+	bool is_value_cut;   /* a displayed text is not whole */
 	size_t display_room; /* bytes left for displays and the traceback */
 };
 
@@ -75,18 +76,21 @@ static void add_note(struct answer *a, const char *text)
 	add_text(&a->notes, "%s%s", a->notes.len != 0 ? "; " : "", text);
 }
 
-/* A copy of a displayed text, cut to the room that is left for displays. */
-static char *copy_display(struct answer *a, struct view text, size_t *ret_len)
+/* A copy of a displayed text, cut to the room that is left for displays. Returns whether it is
+ * whole. */
+static bool copy_display(struct answer *a, struct view text, char **ret, size_t *ret_len)
 {
 	struct process_stream whole = { .total = text.len, .head = text };
+	bool is_whole;
 	AUTO_BUF struct buf buf;
 
 	buf_init(&buf, run_text_room(text.len) + 64);
-	if (run_text_fit(&whole, a->display_room, &buf) != 0)
-		a->is_truncated = true;
+	is_whole = run_text_fit(&whole, a->display_room, &buf) == 0;
+	a->is_truncated |= !is_whole;
 	a->display_room -= buf.len < a->display_room ? buf.len : a->display_room;
 	*ret_len = buf.len;
-	return mem_dup_len(buf_text(&buf), buf.len);
+	*ret = mem_dup_len(buf_text(&buf), buf.len);
+	return is_whole;
 }
 
 /* --- displays and exceptions ------------------------------------------------------------------ */
@@ -109,8 +113,8 @@ static void add_error(struct answer *a)
 
 	if (state->error_name == NULL)
 		return;
-	traceback = copy_display(
-	        a, view_of(state->error_traceback != NULL ? state->error_traceback : ""), &len);
+	(void)copy_display(a, view_of(state->error_traceback != NULL ? state->error_traceback : ""),
+	                   &traceback, &len);
 	break_line(&a->text);
 	if (len != 0)
 		add_text(&a->text, "%s", traceback);
@@ -183,9 +187,10 @@ static void add_display(struct answer *a, size_t i)
 		json_set(value, "path", json_str(display->path));
 		add_picture(a, i);
 	} else {
-		AUTO_FREE char *text = copy_display(
-		        a, (struct view){ display->text, display->text_len }, &len);
+		AUTO_FREE char *text = NULL;
 
+		if (!copy_display(a, (struct view){ display->text, display->text_len }, &text, &len))
+			a->is_value_cut = true;
 		break_line(&a->text);
 		if (strcmp(display->mime, "text/plain") != 0)
 			add_text(&a->text, RUN_TEXT_MARK "%s]\n", display->mime);
@@ -220,6 +225,18 @@ static void add_left_out(struct answer *a, const struct process_stream *stream, 
 	else
 		add_status(a, "%s bytes of %s, %s left out in the middle; all of it is in %s", all,
 		           name, some, stream->file);
+}
+
+/* A value is not kept in a file, as output is. */
+static void add_cut_value(struct answer *a)
+{
+	static const char text[] = "a value is too long and was cut: print a part of it, or write "
+	                           "it to a file";
+
+	if (!a->is_value_cut)
+		return;
+	add_status(a, "%s", text);
+	add_note(a, text);
 }
 
 static void add_exit(struct answer *a)
@@ -408,6 +425,7 @@ static void add_end(struct answer *a)
 	}
 	add_left_out(a, &a->r->out, "stdout", a->r->out_bytes, a->fit->out_missing);
 	add_left_out(a, &a->r->errors, "stderr", a->r->error_bytes, a->fit->errors_missing);
+	add_cut_value(a);
 	add_changed(a);
 	add_session(a);
 	if (run_hint(a->r, a->fit, hint)) {
