@@ -220,6 +220,10 @@ test('without cgroups a refused allocation says how to get a sandbox with more',
   await session.close();
 });
 
+test('sudo is answered with what to do instead', async () => {
+  assert.match(structuredOf(await run_command({ command: 'sudo ls' })).note, /^programs of a sandbox are not root and cannot become root: leave sudo out$/);
+});
+
 test('without a network clients fail at once, and the answer says why', async () => {
   const NO_NETWORK = /\[belljar: a sandbox has no network unless /;
   const code = "import urllib.request\nurllib.request.urlopen('http://example.com')";

@@ -17,6 +17,7 @@ enum hint_kind {
 	HINT_NETWORK,
 	HINT_SYSTEM_PACKAGES,
 	HINT_R_PACKAGES,
+	HINT_ROOT,
 	HINT_PACKAGES,
 	HINT_PTRACE,
 	HINT_SESSION,
@@ -66,6 +67,11 @@ static const struct hint {
 	                              "packages of R PLACE",
 	                      .messages = { "unable to install packages",
 	                                    "unable to access index for repository" } },
+	[HINT_ROOT] = { .text = "programs of a sandbox are not root and cannot become root: leave "
+	                        "sudo out",
+	                .messages = { "sudo: command not found", "sudo: not found",
+	                              "sudo: effective uid is not 0",
+	                              "sudo: The \"no new privileges\" flag is set" } },
 	[HINT_PACKAGES] = { .text = "packages that are missing can be installed with "
 	                            "install_packages",
 	                    .messages = { "No module named '", "Cannot find package '",
