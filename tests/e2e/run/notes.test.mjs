@@ -220,6 +220,23 @@ test('without cgroups a refused allocation says how to get a sandbox with more',
   await session.close();
 });
 
+test('sanitizers work by run_command, or the answer says why not', notOn('docker', 'images may have no compiler'), async (t) => {
+  if (!(await hasProgram('gcc'))) return t.skip('there is no gcc');
+  const build = "echo 'int main(int c, char **v) { char b[4]; b[c + 3] = 1; return b[c]; }' | gcc -x c -fsanitize=address - -o asan";
+  const { exit_code } = structuredOf(await run_command({ command: build }));
+  if (exit_code !== 0) return t.skip('gcc has no sanitizers');
+  const code = "import subprocess, sys\nsys.exit(subprocess.run('./asan').returncode != 0)";
+  const session = await open(t, { NO_CGROUPS: 'yes' });
+  const without = toolsOf(async () => session);
+  assert.equal(structuredOf(await without.run_command({ command: `${build} && ./asan` })).note,
+    "sanitizers map more memory than a sandbox without cgroups may: valgrind works, and 'belljar doctor' says how the operator gets cgroups");
+  await session.close();
+  const told = structuredOf(await run_command({ command: './asan' }));
+  if (/without cgroups/.test(told.note)) return;
+  assert.match(told.stderr, /stack-buffer-overflow/);
+  assert.equal(structuredOf(await run_code({ language: 'python', code })).note, 'sanitizers map more memory than a program of run_code may: use run_command');
+});
+
 test('sudo is answered with what to do instead', async () => {
   assert.match(structuredOf(await run_command({ command: 'sudo ls' })).note, /^programs of a sandbox are not root and cannot become root: leave sudo out$/);
 });

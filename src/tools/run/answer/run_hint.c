@@ -22,6 +22,7 @@ enum hint_kind {
 	HINT_PTRACE,
 	HINT_SESSION,
 	HINT_STDIN,
+	HINT_SHADOW,
 	HINT_MEMORY,
 	HINT_PIDS,
 	HINT_FILE_SIZE,
@@ -87,6 +88,11 @@ static const struct hint {
 	                         "to read as `stdin`",
 	                 .messages = { "EOF when reading a line",
 	                               "NoSuchElementException: No line found" } },
+	/* Sanitizers map terabytes that they never write to, and RLIMIT_DATA counts them. No note
+	 * has this limit. */
+	[HINT_SHADOW] = { .limit = "shadow:",
+	                  .messages = { "ReserveShadowMemoryRange failed",
+	                                "can not mmap the shadow memory" } },
 	/* A refused allocation or process is not counted on machines without cgroups, and a file
 	 * that is too large is counted on none. */
 	[HINT_MEMORY] = { .limit = "memory:",
@@ -152,7 +158,8 @@ static bool merges_streams(const struct process_state *state)
 static bool is_for_passed_run(enum hint_kind kind)
 {
 	return kind == HINT_NETWORK || kind == HINT_SYSTEM_PACKAGES || kind == HINT_R_PACKAGES ||
-	       kind == HINT_PTRACE || kind == HINT_PIDS || kind == HINT_FILE_SIZE;
+	       kind == HINT_PTRACE || kind == HINT_SHADOW || kind == HINT_PIDS ||
+	       kind == HINT_FILE_SIZE;
 }
 
 static enum hint_kind find_hint(const struct run_result *result, const struct run_fit *fit)
@@ -205,12 +212,18 @@ static void describe_limit(enum hint_kind kind, struct sandbox *sandbox, char ou
 	const struct spec_limits *max = sandbox_ceilings(sandbox);
 	char more[SANDBOX_MORE_SIZE], stacks[64] = "";
 	struct engine_counters counters;
+	bool has_cgroups = sandbox_counts(sandbox, &counters);
 
 	/* Without cgroups the memory limit is RLIMIT_DATA, and stacks of threads are data. */
-	if (!sandbox_counts(sandbox, &counters))
+	if (!has_cgroups)
 		(void)snprintf(stacks, sizeof stacks, ", whose stacks are part of %llu MiB",
 		               (unsigned long long)(limits->memory >> 20));
-	if (kind == HINT_MEMORY)
+	if (kind == HINT_SHADOW)
+		(void)snprintf(out, RUN_HINT_SIZE, "sanitizers map more memory than %s",
+		               has_cgroups ? "a program of run_code may: use run_command"
+		                           : "a sandbox without cgroups may: valgrind works, and "
+		                             "'belljar doctor' says how the operator gets cgroups");
+	else if (kind == HINT_MEMORY)
 		(void)snprintf(out, RUN_HINT_SIZE,
 		               "memory: an allocation was refused, the limit is %llu MiB: use "
 		               "less, %s",
