@@ -67,7 +67,8 @@ test('output that fits into memory but not into the result is kept in files', as
 
 test('a value that is too long is cut, and the answer says what to do', async (t) => {
   const CUT = 'a value is too long and was cut: print a part of it, or write it to a file';
-  for (const [language, code, session] of [['python', "'v' * 30000"], ['python', "'v' * 30000", 'p'], ['ruby', "'v' * 30000"], ['ruby', "'v' * 30000", 'r']]) {
+  for (const [language, code, session] of [['python', "'v' * 30000"], ['python', "'v' * 30000", 'p'], ['ruby', "'v' * 30000"], ['ruby', "'v' * 30000", 'r'],
+    ['javascript', "[...'abcd'].map((c) => c.repeat(9000))"], ['javascript', "[...'abcd'].map((c) => c.repeat(9000))", 'j']]) {
     const result = await run_code({ language, code, session });
     if (result.isError) { t.diagnostic(textOf(result)); continue; }
     assert.equal(structuredOf(result).truncated, true, language);
