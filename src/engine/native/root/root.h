@@ -145,6 +145,12 @@ struct disk_images {
 /* To be called before base_tree_enter(). Mounts nothing. Templates of images are kept below the
  * directory `parent`. */
 MUST_CHECK int disk_images_open(struct disk_images *ret, int parent, struct error *err);
+/* All images of the machine that are mounted, also those of other servers. */
+struct disk_images_use {
+	uint64_t count;
+	uint64_t owed; /* bytes of files in memory only: no blocks of the disk below for them yet */
+};
+struct disk_images_use disk_images_use(const struct disk_images *images);
 /* Bytes of an image with room for the limits; 0: they are too large for an image. */
 uint64_t disk_image_size(const struct spec_limits *limits);
 /* Whether the sandbox's directory `dir` has an image. */
