@@ -184,6 +184,23 @@ test('sandboxes of two servers do not fill the disk below their images', async (
   }
 });
 
+test('what images on another disk have in memory takes no room', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const [other, dir] = [stateDir(t), stateDir(t)];
+  assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=128m,mode=711', 'belljar-e2e', dir]).status, 0);
+  try {
+    const servers = [await serve(t, other), await serve(t, dir)];
+    for (const { tools } of servers) structuredOf(await tools.create_sandbox({ name: 'one' }));
+    await servers[0].sh('head -c 300M /dev/zero > big', 'one');
+    const written = await servers[1].sh('head -c 40M /dev/zero > file; stat -c %s file', 'one');
+    assert.equal(written.stdout, `${40 * MIB}\n`);
+    for (const { session } of servers) await session.close();
+    await noneAttached(dir);
+  } finally {
+    spawnSync('umount', ['-l', dir]);
+  }
+});
+
 const SUPERBLOCK = 1024;
 const STATE = SUPERBLOCK + 0x3a;
 const HAS_ERRORS = 2;

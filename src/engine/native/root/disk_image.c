@@ -131,29 +131,6 @@ int disk_image_set_limit(const struct disk_images *images, int mount, uint64_t b
 	return 0;
 }
 
-/* An ext4 on a loop device that is no image counts, too. */
-struct disk_images_use disk_images_use(const struct disk_images *images)
-{
-	struct disk_images_use use = { 0 };
-	DIR *dir = fd_open_dir(images->sysfs, ".");
-	const struct dirent *entry;
-
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		char path[64];
-		uint64_t blocks;
-
-		if (strncmp(entry->d_name, "loop", 4) != 0)
-			continue;
-		(void)snprintf(path, sizeof path, "%.16s/delayed_allocation_blocks", entry->d_name);
-		blocks = fd_read_number(images->sysfs, path);
-		use.count++;
-		use.owed += blocks == UINT64_MAX ? 0 : blocks * BLOCK; /* unmounted meanwhile */
-	}
-	if (dir != NULL)
-		(void)closedir(dir);
-	return use;
-}
-
 /* --- what the machine has ------------------------------------------------------------ */
 
 static const char *const tool_dirs[] = { "/usr/sbin", "/sbin" };
@@ -180,6 +157,16 @@ static void read_boot_id(char out[DISK_IMAGE_BOOT_SIZE])
 	out[n > 0 ? n : 0] = '\0';
 }
 
+static int open_own_dir(int parent, const char *name, struct error *err)
+{
+	int fd;
+
+	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
+		return error_sys(err, "make %s", name);
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 ? fd : error_sys(err, "open %s", name);
+}
+
 int disk_images_open(struct disk_images *ret, int parent, struct error *err)
 {
 	AUTO_FD int ext4 = (int)syscall(SYS_fsopen, "ext4", FSOPEN_CLOEXEC);
@@ -193,16 +180,63 @@ int disk_images_open(struct disk_images *ret, int parent, struct error *err)
 	ret->control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	if (ret->control < 0)
 		return error_sys(err, "/dev/loop-control");
-	if (mkdirat(parent, "images", 0700) < 0 && errno != EEXIST)
-		return error_sys(err, "make images");
-	ret->templates = openat(parent, "images", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (ret->templates < 0)
-		return error_sys(err, "open images");
+	ret->templates = open_own_dir(parent, "images", err);
+	ret->loops = open_own_dir(parent, "loops", err);
+	if (ret->templates < 0 || ret->loops < 0)
+		return -1;
 	ret->sysfs = open("/sys/fs/ext4", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (ret->sysfs < 0)
 		return error_sys(err, "/sys/fs/ext4");
 	ret->dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return ret->dev < 0 ? error_sys(err, "/dev") : 0;
+}
+
+/* --- where images are ------------------------------------------------------------------ */
+
+/* A spawner sees neither the files of other servers nor on which disk they are. So the link
+ * loops/loopN has stat.st_dev of the file that is attached to this device: a link takes no block of
+ * a full disk. One that is missing or out of date only makes a share of the disk wrong. */
+static void note_device(const struct disk_images *images, const char *loop, int file)
+{
+	char text[32];
+	struct stat st;
+
+	if (fstat(file, &st) < 0)
+		return;
+	(void)snprintf(text, sizeof text, "%llu", (unsigned long long)st.st_dev);
+	(void)unlinkat(images->loops, loop, 0);
+	(void)!symlinkat(text, images->loops, loop);
+}
+
+static bool is_on_device(const struct disk_images *images, const char *loop, dev_t device)
+{
+	char text[32], link[32] = "";
+
+	(void)snprintf(text, sizeof text, "%llu", (unsigned long long)device);
+	return readlinkat(images->loops, loop, link, sizeof link - 1) > 0 &&
+	       strcmp(link, text) == 0;
+}
+
+struct disk_images_use disk_images_use(const struct disk_images *images, dev_t device)
+{
+	struct disk_images_use use = { 0 };
+	DIR *dir = fd_open_dir(images->sysfs, ".");
+	const struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		char path[64];
+		uint64_t blocks;
+
+		if (!is_on_device(images, entry->d_name, device))
+			continue;
+		(void)snprintf(path, sizeof path, "%.16s/delayed_allocation_blocks", entry->d_name);
+		blocks = fd_read_number(images->sysfs, path);
+		use.count++;
+		use.owed += blocks == UINT64_MAX ? 0 : blocks * BLOCK; /* unmounted meanwhile */
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+	return use;
 }
 
 /* --- attaching and mounting ---------------------------------------------------------- */
@@ -235,8 +269,10 @@ static int attach_image(const struct disk_images *images, int file, struct error
 
 		(void)snprintf(name, sizeof name, "loop%d", number);
 		device = number >= 0 ? openat(images->dev, name, O_RDWR | O_CLOEXEC) : -1;
-		if (device >= 0 && ioctl(device, LOOP_CONFIGURE, &config) == 0)
+		if (device >= 0 && ioctl(device, LOOP_CONFIGURE, &config) == 0) {
+			note_device(images, name, file);
 			return TAKE_FD(device);
+		}
 		if (errno != EBUSY)
 			break;
 	}

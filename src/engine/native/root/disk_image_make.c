@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/num.h"
+#include "base/random.h"
 #include "engine/native/root/internal.h"
 
 enum { TOOL_SECONDS = 60 };
@@ -119,16 +120,17 @@ static int fill_image(const struct disk_images *images, int file, const struct s
 	return 0;
 }
 
-/* A file that another server makes at the same time under this name has the same content. */
+/* A file that another server makes and names so at the same time has the same content. */
 static int make_template(const struct disk_images *images, const char *name,
                          const struct spec_limits *limits, struct error *err)
 {
-	char making[TEMPLATE_NAME_SIZE + 16];
+	char making[TEMPLATE_NAME_SIZE + 20];
 	AUTO_FD int file = -1;
 
-	(void)snprintf(making, sizeof making, "%s.%d", name, (int)getpid());
-	file = openat(images->templates, making,
-	              O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	(void)snprintf(making, sizeof making, "%s.%016llx", name,
+	               (unsigned long long)random_number());
+	file = openat(images->templates, making, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	              0600);
 	if (file < 0)
 		return error_sys(err, "make images/%s", making);
 	if (ftruncate(file, (off_t)disk_image_size(limits) + tail_bytes) < 0)

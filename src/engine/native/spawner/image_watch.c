@@ -1,4 +1,6 @@
 /* image_watch.c - the free space of the file system below disk images. */
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "base/error.h"
@@ -30,6 +32,14 @@ static uint64_t used_bytes(const struct spawner_sandbox *sandbox)
 	return fstatvfs(sandbox->image_fs, &fs) < 0
 	               ? 0
 	               : (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize;
+}
+
+/* An overlay may give a file another stat.st_dev than its directory. */
+static dev_t device_of(const struct spawner_sandbox *sandbox)
+{
+	struct stat st;
+
+	return fstatat(sandbox->dir, "image", &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : st.st_dev;
 }
 
 /* The free space that stays for the host: low_space, or a sixteenth of a small file system. */
@@ -72,15 +82,17 @@ void image_watch_check(struct spawner *spawner, uint64_t free_bytes)
 {
 	uint64_t most = 0, count = 0, kept, more = UINT64_MAX;
 	struct disk_images_use use;
+	dev_t device = 0;
 
 	for (size_t i = 0; i < spawner->sandbox_top; i++)
 		if (has_running_image(&spawner->sandboxes[i])) {
 			most += spawner->sandboxes[i].limits.disk;
+			device = device_of(&spawner->sandboxes[i]);
 			count++;
 		}
 	if (count == 0)
 		return;
-	use = disk_images_use(&spawner->host.images);
+	use = disk_images_use(&spawner->host.images, device);
 	kept = kept_space(spawner) + use.owed;
 	spawner->is_disk_short = free_bytes < most + kept;
 	if (spawner->is_disk_short)
