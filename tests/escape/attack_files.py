@@ -155,7 +155,9 @@ def read_host_files(box):
     assert box.sh("cat /etc/passwd").out.startswith("root:"), "the sandbox's own /etc is not readable"
 
 
-# Names in /etc, each of a program that every machine has, with texts and modes. The first group is copied.
+# Names in /etc, each of a program that every machine has, with texts and modes. The first group is copied: a package
+# brought these files. The second is of packages, too; the third an operator has written or changed, in forms of which
+# no word tells that they are secrets.
 ETC_OPEN = {"sort.conf": "fine", "uniq.d/rules": "fine", "paste-2.0/defaults": "fine"}
 ETC_CLOSED = {
     "hostname.conf": "x", "env.d/00proxy": "x", "passwd.d/users": "x", "login.conf": "x", "mount.conf": "x",  # by name
@@ -163,13 +165,28 @@ ETC_CLOSED = {
     "tr.conf": "-----BEGIN PRIVATE KEY-----", "wc.d/.hidden": "x", "wc.d/site.key": "x", "wc.d/secrets.yaml": "x",
     "join.d/open": "x", "comm.conf": "x", "no-such-program.conf": "x",
 }
+ETC_WRITTEN = {
+    "nl.conf": "pass = x", "od.conf": "pat: ghp_", "pr.conf": "db01:5432:db:me:", "fmt.d/kube": "client-key-data: LS0t",
+    "fmt.d/aws": "AKIA", "fmt.d/snmp": "community", "fmt.d/hook": "https://hooks.example.com/T0/B0?sig=", "tac.conf": "x",
+}
+
+
+def conffiles(box, etc):
+    """A table of dpkg that knows the files below `etc`, except those that an operator has written."""
+    known = pathlib.Path("/var/lib/dpkg/status").read_text(errors="replace")
+    lines = [f" /etc/{name} {hashlib.md5((etc / name).read_bytes()).hexdigest()}" for name in ETC_OPEN | ETC_CLOSED]
+    lines.append(f" /etc/tac.conf {hashlib.md5(b'as it was').hexdigest()}")
+    status = box.directory / "status"
+    status.write_text(known + "\nPackage: escape\nStatus: install ok installed\nConffiles:\n" + "\n".join(lines) + "\n")
+    status.chmod(0o644)
+    return status
 
 
 # Only root can mount these files over /etc; the skeleton is made in the same way for all users.
 @test("FS-47", "files of /etc with secrets or about the machine are not in a sandbox", modes="R")
 def etc_of_the_host(box):
     etc = box.directory / "etc"
-    for name, text in (ETC_OPEN | ETC_CLOSED | {"join.d/closed": "x"}).items():
+    for name, text in (ETC_OPEN | ETC_CLOSED | ETC_WRITTEN | {"join.d/closed": "x"}).items():
         path = etc / name
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         path.write_text(f"{text} {box.secret}\n")
@@ -178,13 +195,14 @@ def etc_of_the_host(box):
     (etc / "expand.d").mkdir(mode=0o755)
     (etc / "expand.d/link").symlink_to(box.canary)
     box.around = ["unshare", "--mount", "--propagation", "private", "sh", "-c",
-                  'mount -t overlay -o "lowerdir=$0:/etc" overlay /etc && exec "$@"', str(etc)]
+                  'mount -t overlay -o "lowerdir=$0:/etc" overlay /etc && mount --bind "$1" /var/lib/dpkg/status && '
+                  'shift && exec "$@"', str(etc), str(conffiles(box, etc))]
     try:
         found = box.sh(f"grep -rls {box.secret} /etc | sort; ls -a /etc /etc/wc.d /etc/join.d")
         assert found.code in (0, 2), found
         read = [line for line in found.out.splitlines() if line.startswith("/etc/") and not line.endswith(":")]
         assert read == sorted(f"/etc/{name}" for name in ETC_OPEN), found
-        for name in ("hostname.conf", "env.d", "fold.conf", "site.key", "secrets.yaml", ".hidden", "open"):
+        for name in ("hostname.conf", "env.d", "fold.conf", "site.key", "secrets.yaml", ".hidden", "open", "nl.conf", "tac.conf"):
             assert name not in found.out.splitlines(), (name, found)
         assert box.sh("cat /etc/expand.d/link; cat /etc/passwd").out.startswith("root:")
     finally:

@@ -2,7 +2,17 @@
 // the disk limit.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -148,6 +158,88 @@ test('while the disk below an image is full, so is the image, and no file is dam
   } finally {
     spawnSync('umount', ['-l', dir]);
   }
+});
+
+test('sandboxes of two servers do not fill the disk below their images', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256m,mode=711', 'belljar-e2e', dir]).status, 0);
+  try {
+    const dirs = ['a', 'b'].map((name) => join(dir, name));
+    let servers = await Promise.all(dirs.map((name) => serve(t, name)));
+    for (const { tools } of servers) structuredOf(await tools.create_sandbox({ name: 'one' }));
+    // Written to memory first: neither server sees the blocks of the other on the disk yet.
+    const all = await Promise.all(servers.map(({ sh }) => sh('cat /dev/zero > big; stat -c %s big; touch rest', 'one')));
+    for (const { stderr } of all) assert.match(stderr, /No space left on device/);
+    const sum = all.reduce((bytes, { stdout }) => bytes + Number(stdout), 0);
+    assert.ok(sum > 128 * MIB && sum < 256 * MIB, `${sum}`);
+    for (const { session } of servers) await session.close();
+    servers = await Promise.all(dirs.map((name) => serve(t, name)));
+    for (const { sh } of servers)
+      assert.match((await sh('cmp -n $(stat -c %s big) big /dev/zero && rm big && echo same', 'one')).stdout, /same/);
+    for (const { session } of servers) await session.close();
+    for (const name of dirs) await noneAttached(name);
+  } finally {
+    spawnSync('umount', ['-l', dir]);
+  }
+});
+
+test('what images on another disk have in memory takes no room', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const [other, dir] = [stateDir(t), stateDir(t)];
+  assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=128m,mode=711', 'belljar-e2e', dir]).status, 0);
+  try {
+    const servers = [await serve(t, other), await serve(t, dir)];
+    for (const { tools } of servers) structuredOf(await tools.create_sandbox({ name: 'one' }));
+    await servers[0].sh('head -c 300M /dev/zero > big', 'one');
+    const written = await servers[1].sh('head -c 40M /dev/zero > file; stat -c %s file', 'one');
+    assert.equal(written.stdout, `${40 * MIB}\n`);
+    for (const { session } of servers) await session.close();
+    await noneAttached(dir);
+  } finally {
+    spawnSync('umount', ['-l', dir]);
+  }
+});
+
+const SUPERBLOCK = 1024;
+const STATE = SUPERBLOCK + 0x3a;
+const HAS_ERRORS = 2;
+
+test('a file system with errors is repaired before the next mount', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  let server = await serve(t, dir);
+  const { id } = structuredOf(await server.tools.create_sandbox({ name: 'one', disk_mb: 16 }));
+  await server.sh('echo kept > file', 'one');
+  await server.session.close();
+  await noneAttached(dir);
+  const image = openSync(imageOf(dir, id), 'r+');
+  t.after(() => closeSync(image));
+  writeSync(image, Buffer.from([HAS_ERRORS]), 0, 1, STATE);
+  server = await serve(t, dir);
+  assert.equal((await server.sh('cat file', 'one')).stdout, 'kept\n');
+  await server.session.close();
+  await noneAttached(dir);
+  const state = Buffer.alloc(1);
+  readSync(image, state, 0, 1, STATE);
+  assert.equal(state[0] & HAS_ERRORS, 0);
+});
+
+// RAID systems keep their superblocks in the last sectors of a disk, and udev of the host starts what they tell.
+test('no program of a sandbox can write to the end of the loop device', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  const { session, tools } = await serve(t, dir);
+  for (const disk_mb of [16, 20000]) {
+    const { id } = structuredOf(await tools.create_sandbox({ name: `n${disk_mb}`, disk_mb }));
+    const image = openSync(imageOf(dir, id), 'r');
+    t.after(() => closeSync(image));
+    const blocks = Buffer.alloc(4);
+    readSync(image, blocks, 0, 4, SUPERBLOCK + 4);
+    assert.equal(statSync(imageOf(dir, id)).size - blocks.readUInt32LE() * 4096, MIB);
+  }
+  await session.close();
+  await noneAttached(dir);
 });
 
 test('a sandbox with an image wakes with --no-quota, and new ones have none', async (t) => {

@@ -25,8 +25,8 @@
  * Crash of the machine. The file system has no journal, and does not wait for the host's disk
  * (nobarrier): a flush would write the whole image out, also that of a temporary sandbox. The file
  * sandboxes/ID/boot has the boot in which the image was mounted last; if the machine has been
- * started again since, e2fsck(8) comes before the mount. As with files in a directory, those of
- * the last half minute may be lost.
+ * started again since, or the kernel has found errors, e2fsck(8) comes before the mount. As with
+ * files in a directory, those of the last half minute may be lost.
  *
  * Space. FITRIM gives deleted blocks back to the host when the sandbox is put to sleep
  * (usage/janitor.c); the mount option `discard` would do that for each unlink(2), without a journal
@@ -34,6 +34,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/loop.h>
 #include <linux/mount.h>
 #include <stdio.h>
@@ -87,8 +88,25 @@ uint64_t disk_image_size(const struct spec_limits *limits)
 	return size <= size_most ? size : 0;
 }
 
-/* The reserve is not a part of statvfs.f_bavail. The name of the file system in sysfs is that of
- * its device. */
+/* Opens a file of the file system in sysfs, where it has the name of its device. With loop.max_part
+ * that is not the minor number: "loop1" may be 7:16. */
+static int open_sysfs_file(const struct disk_images *images, dev_t device, const char *name)
+{
+	char path[64], link[PATH_MAX];
+	ssize_t n;
+
+	(void)snprintf(path, sizeof path, "../../dev/block/%u:%u", major(device), minor(device));
+	n = readlinkat(images->sysfs, path, link, sizeof link - 1);
+	if (n <= 0)
+		return -1;
+	link[n] = '\0';
+	if (strrchr(link, '/') == NULL)
+		return -1;
+	(void)snprintf(path, sizeof path, "%.32s/%.24s", strrchr(link, '/') + 1, name);
+	return openat(images->sysfs, path, O_WRONLY | O_CLOEXEC);
+}
+
+/* The reserve is not a part of statvfs.f_bavail. */
 int disk_image_set_limit(const struct disk_images *images, int mount, uint64_t bytes,
                          struct error *err)
 {
@@ -105,8 +123,7 @@ int disk_image_set_limit(const struct disk_images *images, int mount, uint64_t b
 		                 "disk: the files of this sandbox are in an image with room for "
 		                 "%llu MiB: create another sandbox with that limit",
 		                 (unsigned long long)(fs.f_blocks * BLOCK >> 20));
-	(void)snprintf(text, sizeof text, "loop%u/reserved_clusters", minor(st.st_dev));
-	file = openat(images->sysfs, text, O_WRONLY | O_CLOEXEC);
+	file = open_sysfs_file(images, st.st_dev, "reserved_clusters");
 	len = snprintf(text, sizeof text, "%llu",
 	               (unsigned long long)(fs.f_blocks - bytes / BLOCK));
 	if (file < 0 || write(file, text, (size_t)len) != len)
@@ -140,6 +157,16 @@ static void read_boot_id(char out[DISK_IMAGE_BOOT_SIZE])
 	out[n > 0 ? n : 0] = '\0';
 }
 
+static int open_own_dir(int parent, const char *name, struct error *err)
+{
+	int fd;
+
+	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
+		return error_sys(err, "make %s", name);
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 ? fd : error_sys(err, "open %s", name);
+}
+
 int disk_images_open(struct disk_images *ret, int parent, struct error *err)
 {
 	AUTO_FD int ext4 = (int)syscall(SYS_fsopen, "ext4", FSOPEN_CLOEXEC);
@@ -153,16 +180,63 @@ int disk_images_open(struct disk_images *ret, int parent, struct error *err)
 	ret->control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	if (ret->control < 0)
 		return error_sys(err, "/dev/loop-control");
-	if (mkdirat(parent, "images", 0700) < 0 && errno != EEXIST)
-		return error_sys(err, "make images");
-	ret->templates = openat(parent, "images", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (ret->templates < 0)
-		return error_sys(err, "open images");
+	ret->templates = open_own_dir(parent, "images", err);
+	ret->loops = open_own_dir(parent, "loops", err);
+	if (ret->templates < 0 || ret->loops < 0)
+		return -1;
 	ret->sysfs = open("/sys/fs/ext4", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (ret->sysfs < 0)
 		return error_sys(err, "/sys/fs/ext4");
 	ret->dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return ret->dev < 0 ? error_sys(err, "/dev") : 0;
+}
+
+/* --- where images are ------------------------------------------------------------------ */
+
+/* A spawner sees neither the files of other servers nor on which disk they are. So the link
+ * loops/loopN has stat.st_dev of the file that is attached to this device: a link takes no block of
+ * a full disk. One that is missing or out of date only makes a share of the disk wrong. */
+static void note_device(const struct disk_images *images, const char *loop, int file)
+{
+	char text[32];
+	struct stat st;
+
+	if (fstat(file, &st) < 0)
+		return;
+	(void)snprintf(text, sizeof text, "%llu", (unsigned long long)st.st_dev);
+	(void)unlinkat(images->loops, loop, 0);
+	(void)!symlinkat(text, images->loops, loop);
+}
+
+static bool is_on_device(const struct disk_images *images, const char *loop, dev_t device)
+{
+	char text[32], link[32] = "";
+
+	(void)snprintf(text, sizeof text, "%llu", (unsigned long long)device);
+	return readlinkat(images->loops, loop, link, sizeof link - 1) > 0 &&
+	       strcmp(link, text) == 0;
+}
+
+struct disk_images_use disk_images_use(const struct disk_images *images, dev_t device)
+{
+	struct disk_images_use use = { 0 };
+	DIR *dir = fd_open_dir(images->sysfs, ".");
+	const struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		char path[64];
+		uint64_t blocks;
+
+		if (!is_on_device(images, entry->d_name, device))
+			continue;
+		(void)snprintf(path, sizeof path, "%.16s/delayed_allocation_blocks", entry->d_name);
+		blocks = fd_read_number(images->sysfs, path);
+		use.count++;
+		use.owed += blocks == UINT64_MAX ? 0 : blocks * BLOCK; /* unmounted meanwhile */
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+	return use;
 }
 
 /* --- attaching and mounting ---------------------------------------------------------- */
@@ -195,8 +269,10 @@ static int attach_image(const struct disk_images *images, int file, struct error
 
 		(void)snprintf(name, sizeof name, "loop%d", number);
 		device = number >= 0 ? openat(images->dev, name, O_RDWR | O_CLOEXEC) : -1;
-		if (device >= 0 && ioctl(device, LOOP_CONFIGURE, &config) == 0)
+		if (device >= 0 && ioctl(device, LOOP_CONFIGURE, &config) == 0) {
+			note_device(images, name, file);
 			return TAKE_FD(device);
+		}
 		if (errno != EBUSY)
 			break;
 	}
@@ -237,6 +313,16 @@ static bool is_of_this_boot(const struct disk_images *images, int dir)
 	char text[DISK_IMAGE_BOOT_SIZE] = { 0 };
 
 	return fd >= 0 && read(fd, text, sizeof text - 1) > 0 && strcmp(text, images->boot) == 0;
+}
+
+/* The kernel has found errors in the file system and has stopped writing to it, so e2fsck(8) is
+ * needed. The field is s_state of the superblock, its bit EXT4_ERROR_FS. */
+static bool has_errors(int file)
+{
+	unsigned char state[2];
+
+	return pread(file, state, sizeof state, 1024 + 0x3a) == (ssize_t)sizeof state &&
+	       (state[0] & 2) != 0;
 }
 
 static int note_boot(const struct disk_images *images, int dir, struct error *err)
@@ -325,7 +411,7 @@ int disk_image_wake(const struct disk_images *images, int dir, const struct spec
 		return error_sys(err, "open its disk image");
 	if (lock_image(file, err) < 0)
 		return -1;
-	if (!is_of_this_boot(images, dir) &&
+	if ((!is_of_this_boot(images, dir) || has_errors(file)) &&
 	    (disk_image_check(images, file, err) < 0 || note_boot(images, dir, err) < 0))
 		return -1;
 	mount = disk_image_mount(images, file, err);

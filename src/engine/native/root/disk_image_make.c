@@ -15,9 +15,15 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/num.h"
+#include "base/random.h"
 #include "engine/native/root/internal.h"
 
 enum { TOOL_SECONDS = 60 };
+
+/* A loop device is a disk to the host: udev(7) looks at its last sectors, where RAID systems keep
+ * their superblocks (mdadm, DDF, firmware), and starts what they tell, whatever the file system. So
+ * the file system, whose blocks a program fills with bytes of its choice, ends before. */
+static const off_t tail_bytes = SPEC_MIB(1);
 
 static const uint64_t template_data_max = SPEC_MIB(64); /* a file system without holes has more */
 
@@ -62,14 +68,15 @@ static int format_image(const struct disk_images *images, int file,
 	            reserve[] = "-m0", target[] = TOOL_FILE,
 	            features[] = "-Onone,dir_index,dir_nlink,ext_attr,extent,extra_isize,filetype,"
 	                         "flex_bg,huge_file,large_file,sparse_super,uninit_bg";
-	char inodes[32];
-	char *const argv[] = {
-		program, quiet, block, inode, reserve, features, inodes, target, NULL
-	};
+	char inodes[32], blocks[32];
+	char *const argv[] = { program,  quiet,  block,  inode,  reserve,
+		               features, inodes, target, blocks, NULL };
 	int code;
 
 	(void)snprintf(inodes, sizeof inodes, "-N%llu",
 	               (unsigned long long)disk_image_inodes(limits));
+	(void)snprintf(blocks, sizeof blocks, "%lluk",
+	               (unsigned long long)(disk_image_size(limits) >> 10));
 	code = run_tool(images, program, argv, file, err);
 	if (code < 0)
 		return -1;
@@ -113,25 +120,28 @@ static int fill_image(const struct disk_images *images, int file, const struct s
 	return 0;
 }
 
-/* A file that another server makes at the same time under this name has the same content. */
+/* A file that another server makes and names so at the same time has the same content. */
 static int make_template(const struct disk_images *images, const char *name,
                          const struct spec_limits *limits, struct error *err)
 {
-	char making[TEMPLATE_NAME_SIZE + 16];
+	char making[TEMPLATE_NAME_SIZE + 20];
 	AUTO_FD int file = -1;
 
-	(void)snprintf(making, sizeof making, "%s.%d", name, (int)getpid());
-	file = openat(images->templates, making,
-	              O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	(void)snprintf(making, sizeof making, "%s.%016llx", name,
+	               (unsigned long long)random_number());
+	file = openat(images->templates, making, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	              0600);
 	if (file < 0)
 		return error_sys(err, "make images/%s", making);
-	if (ftruncate(file, (off_t)disk_image_size(limits)) < 0)
+	if (ftruncate(file, (off_t)disk_image_size(limits) + tail_bytes) < 0)
 		(void)error_sys(err, "make an image of %llu MiB",
 		                (unsigned long long)(disk_image_size(limits) >> 20));
 	else if (format_image(images, file, limits, err) == 0 &&
-	         fill_image(images, file, limits, err) == 0 &&
-	         renameat(images->templates, making, images->templates, name) == 0)
-		return TAKE_FD(file);
+	         fill_image(images, file, limits, err) == 0) {
+		if (renameat(images->templates, making, images->templates, name) == 0)
+			return TAKE_FD(file);
+		(void)error_sys(err, "rename images/%s", making);
+	}
 	(void)unlinkat(images->templates, making, 0);
 	return -1;
 }
@@ -161,7 +171,7 @@ static int open_template(const struct disk_images *images, const struct spec_lim
 	char name[TEMPLATE_NAME_SIZE];
 	int file;
 
-	(void)snprintf(name, sizeof name, "1-%llu-%llu",
+	(void)snprintf(name, sizeof name, "2-%llu-%llu",
 	               (unsigned long long)disk_image_size(limits),
 	               (unsigned long long)disk_image_inodes(limits));
 	file = openat(images->templates, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);

@@ -7,8 +7,10 @@
 #include <sys/types.h>
 
 #include "base/attr.h"
+#include "base/view.h"
 #include "engine/native/root/root.h"
 
+struct buf;
 struct error;
 
 /* --- mount system calls (mount.c) ---
@@ -58,7 +60,19 @@ extern const char *const skeleton_rule_dirs[];
 bool skeleton_rule_names(int host, const char *name);
 /* For the files of such an entry: whether the name, or the text, has nothing of a secret. */
 bool skeleton_rule_allows_name(const char *name);
-bool skeleton_rule_allows_content(int at, const char *name);
+bool skeleton_rule_allows_text(const char *text, size_t len);
+/* For a link in such a directory: whether it leads to programs or to another entry of /etc. */
+bool skeleton_rule_allows_link(const char *target);
+
+/* --- skeleton: files that a package brought (skeleton_package.c) --- */
+
+enum { SKELETON_PATH_SIZE = 1024 };
+/* The files of the host that tell it. NULL ends the list. */
+extern const char *const skeleton_package_files[];
+/* Reads them. buf_done() releases *known, which is empty on a host without dpkg. */
+void skeleton_packages_read(int host, struct buf *known);
+/* Whether `content` is what a package brought as the file `path`, "etc/...". */
+bool skeleton_package_has(const struct buf *known, const char *path, struct view content);
 
 /* --- skeleton: the new tree (skeleton_make.c) --- */
 

@@ -138,6 +138,7 @@ struct disk_images {
 	int control;       /* /dev/loop-control */
 	int sysfs;         /* /sys/fs/ext4 */
 	int templates;     /* images/ below `parent`: an empty image of each size in use */
+	int loops;         /* loops/ below `parent`: where the image of each loop device is */
 	const char *tools; /* the directory of mke2fs(8) and e2fsck(8) */
 	char boot[DISK_IMAGE_BOOT_SIZE]; /* changes when the machine starts */
 };
@@ -145,6 +146,13 @@ struct disk_images {
 /* To be called before base_tree_enter(). Mounts nothing. Templates of images are kept below the
  * directory `parent`. */
 MUST_CHECK int disk_images_open(struct disk_images *ret, int parent, struct error *err);
+/* The images that are mounted, also those of other servers, whose files are in the file system
+ * `device` (stat.st_dev). */
+struct disk_images_use {
+	uint64_t count;
+	uint64_t owed; /* bytes of files in memory only: no blocks of the disk below for them yet */
+};
+struct disk_images_use disk_images_use(const struct disk_images *images, dev_t device);
 /* Bytes of an image with room for the limits; 0: they are too large for an image. */
 uint64_t disk_image_size(const struct spec_limits *limits);
 /* Whether the sandbox's directory `dir` has an image. */

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/view.h"
@@ -22,7 +24,7 @@ enum {
 	ENTRIES_MAX = 20000,
 	FILE_MAX = 8 * 1024 * 1024,
 	ALL_MAX = 64 * 1024 * 1024,
-	PATH_SIZE = 1024,
+	RULE_FILE_MAX = 256 * 1024,
 };
 
 /* A path that ends in "*" stands for all names in /etc with that beginning. */
@@ -95,13 +97,16 @@ static const struct row {
 	{ "etc/w3m", NULL },
 	/* languages and their tools */
 	{ "etc/common-lisp", NULL },
+	{ "etc/dmd.conf", NULL },
 	{ "etc/dpkg", NULL }, /* dpkg-architecture and dpkg-buildflags, for builds */
 	{ "etc/findlib.conf", NULL },
+	{ "etc/fpc*", NULL }, /* made when the package is installed */
 	{ "etc/gnucobol", NULL },
 	{ "etc/gprc", NULL },
 	{ "etc/java*", NULL },
 	{ "etc/jvm*", NULL },
 	{ "etc/lazarus", NULL },
+	{ "etc/ldc2.conf", NULL },
 	{ "etc/lisp-config.lisp", NULL },
 	{ "etc/matplotlibrc", NULL },
 	{ "etc/maven", "settings.xml" },
@@ -136,9 +141,10 @@ static const struct row {
 struct walk {
 	const struct skeleton_visitor *visitor;
 	const char *skip;
-	bool by_rule; /* the entry is none of the rows */
+	bool by_rule;     /* the entry is none of the rows */
+	struct buf known; /* files of packages (skeleton_package.c) */
 	uint64_t entries, bytes;
-	char path[PATH_SIZE];
+	char path[SKELETON_PATH_SIZE];
 };
 
 /* Private keys of a web server are sometimes readable for everyone by mistake. */
@@ -181,6 +187,37 @@ static int report_entry(const struct walk *walk, int at, const char *name, const
 	return walk->visitor->visit(walk->visitor->ctx, walk->path, at, name, st, err);
 }
 
+static bool is_safe_file(const struct walk *walk, int at, const char *name)
+{
+	static char text[RULE_FILE_MAX + 1];
+	AUTO_FD int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t n = -1;
+
+	while (fd >= 0 && len < RULE_FILE_MAX &&
+	       (n = read(fd, text + len, RULE_FILE_MAX - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	return n == 0 && skeleton_rule_allows_text(text, len) &&
+	       skeleton_package_has(&walk->known, walk->path, (struct view){ text, len });
+}
+
+static bool is_safe_link(int at, const char *name)
+{
+	char target[SKELETON_PATH_SIZE];
+	ssize_t n = readlinkat(at, name, target, sizeof target - 1);
+
+	target[n < 0 ? 0 : n] = '\0';
+	return n > 0 && skeleton_rule_allows_link(target);
+}
+
+/* For an entry that is none of the rows. */
+static bool is_safe_entry(const struct walk *walk, int at, const char *name, mode_t mode)
+{
+	return S_ISDIR(mode) ||
+	       (S_ISLNK(mode) ? is_safe_link(at, name) : is_safe_file(walk, at, name));
+}
+
 static int walk_directory(struct walk *walk, int at, const char *name, int depth,
                           struct error *err);
 
@@ -196,8 +233,7 @@ static int walk_entry(struct walk *walk, int at, const char *name, bool is_link,
 		return 0;
 	if (!S_ISLNK(st.st_mode))
 		report_seen(walk, &st);
-	if (!is_allowed(walk, &st) ||
-	    (walk->by_rule && S_ISREG(st.st_mode) && !skeleton_rule_allows_content(at, name)))
+	if (!is_allowed(walk, &st) || (walk->by_rule && !is_safe_entry(walk, at, name, st.st_mode)))
 		return 0;
 	if (report_entry(walk, at, name, &st, err) < 0)
 		return -1;
@@ -281,17 +317,6 @@ static bool is_readable_tree(struct walk *walk, int at, const char *name, int de
 	return is_readable && dir != NULL;
 }
 
-/* The target of a link tells where the host keeps its files, unless that is a common place. */
-static bool leads_to_programs(int at, const char *name)
-{
-	char target[PATH_SIZE];
-	ssize_t n = readlinkat(at, name, target, sizeof target - 1);
-
-	target[n < 0 ? 0 : n] = '\0';
-	return view_starts(view_of(target), "/usr/") || view_starts(view_of(target), "../usr/") ||
-	       view_starts(view_of(target), "/etc/alternatives/");
-}
-
 static bool has_row(const char *name)
 {
 	size_t len = strlen(name);
@@ -328,16 +353,15 @@ static bool is_by_rule(struct walk *walk, int host, int etc, const struct dirent
 	if (has_row(name) || skeleton_is_generated(name) || !skeleton_rule_allows_name(name) ||
 	    !skeleton_rule_names(host, name))
 		return false;
-	return entry->d_type == DT_LNK ? leads_to_programs(etc, name)
-	                               : is_readable_child(walk, etc, name, 0);
+	return entry->d_type == DT_LNK || is_readable_child(walk, etc, name, 0);
 }
 
-static void report_rule_dirs(struct walk *walk, int host)
+static void report_all_seen(struct walk *walk, int host, const char *const *paths)
 {
 	struct stat st;
 
-	for (size_t i = 0; skeleton_rule_dirs[i] != NULL; i++) {
-		(void)snprintf(walk->path, sizeof walk->path, "%s", skeleton_rule_dirs[i]);
+	for (size_t i = 0; paths[i] != NULL; i++) {
+		(void)snprintf(walk->path, sizeof walk->path, "%s", paths[i]);
 		if (fstatat(host, walk->path, &st, 0) == 0)
 			report_seen(walk, &st);
 	}
@@ -350,7 +374,9 @@ static int walk_etc(struct walk *walk, int host, struct error *err)
 	const struct dirent *entry;
 	int failed = 0;
 
-	report_rule_dirs(walk, host);
+	report_all_seen(walk, host, skeleton_rule_dirs);
+	report_all_seen(walk, host, skeleton_package_files);
+	skeleton_packages_read(host, &walk->known);
 	(void)snprintf(walk->path, sizeof walk->path, "etc");
 	walk->skip = NULL;
 	while (failed == 0 && dir != NULL && (entry = readdir(dir)) != NULL) {
@@ -360,6 +386,7 @@ static int walk_etc(struct walk *walk, int host, struct error *err)
 	}
 	if (dir != NULL)
 		(void)closedir(dir);
+	buf_done(&walk->known);
 	return failed;
 }
 

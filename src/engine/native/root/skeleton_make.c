@@ -99,6 +99,13 @@ static int make_file(const struct skeleton_tree *tree, const char *path, mode_t 
 
 /* --- copies -------------------------------------------------------------------------- */
 
+static bool is_unchanged(const struct stat *before, const struct stat *now)
+{
+	return before->st_ino == now->st_ino && before->st_dev == now->st_dev &&
+	       before->st_ctim.tv_sec == now->st_ctim.tv_sec &&
+	       before->st_ctim.tv_nsec == now->st_ctim.tv_nsec;
+}
+
 /* setuid bits are not copied, and every file becomes readable. The time of the last change is kept:
  * Python compares it with its compiled files, and would compile Debian's sitecustomize.py, which is
  * a link to /etc, at every start. */
@@ -111,6 +118,7 @@ static int copy_file(const struct skeleton_tree *tree, const char *path, int at,
 	 * fstatat(2). */
 	AUTO_FD int from = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	AUTO_FD int to = -1;
+	struct stat now;
 	ssize_t n;
 
 	if (from < 0)
@@ -122,6 +130,10 @@ static int copy_file(const struct skeleton_tree *tree, const char *path, int at,
 		if (fd_write_all(to, (struct view){ chunk, (size_t)n }, err) < 0)
 			return error_wrap(err, "/%s", path);
 	(void)futimens(to, times);
+	/* The file's mode and content were checked before: what it became since is not copied. The
+	 * next start finds another change time, and makes a new skeleton. */
+	if (fstat(from, &now) < 0 || !is_unchanged(st, &now))
+		(void)unlinkat(tree->root, path, 0);
 	return 0;
 }
 

@@ -35,24 +35,12 @@ static uint64_t used_bytes(const struct spawner_sandbox *sandbox)
 	               : (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize;
 }
 
-/* The bytes of files in all images that are nowhere on the host's disk yet: pages in memory, or
- * blocks over a hole. */
-static uint64_t owed_bytes(const struct spawner *spawner)
+/* An overlay may give a file another stat.st_dev than its directory. */
+static dev_t device_of(const struct spawner_sandbox *sandbox)
 {
-	uint64_t sum = 0;
+	struct stat st;
 
-	for (size_t i = 0; i < spawner->sandbox_top; i++) {
-		const struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
-		uint64_t used;
-		struct stat st;
-
-		if (!has_running_image(sandbox) ||
-		    fstatat(sandbox->dir, "image", &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		used = used_bytes(sandbox);
-		sum += used - num_min(used, (uint64_t)st.st_blocks * 512);
-	}
-	return sum;
+	return fstatat(sandbox->dir, "image", &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : st.st_dev;
 }
 
 /* The free space that stays for the host: low_space, or a sixteenth of a small file system. */
@@ -88,25 +76,28 @@ static void limit_growth(const struct host_resources *host, struct spawner_sandb
 }
 
 /* A write to an image succeeds while the host's disk is full, and the kernel's later write-back
- * fails unnoticed. So if the host has less space than the limits of all images allow, each may grow
- * by its part of what is left. */
+ * fails: files are lost, and so is the file system if its own blocks are among them. So if the host
+ * has less space than the limits of all images allow, each may grow by its part of what is left.
+ * Images of other servers may be on the same disk, and have a part, too. */
 void image_watch_check(struct spawner *spawner, uint64_t free_bytes)
 {
 	uint64_t most = 0, count = 0, kept, more = UINT64_MAX;
+	struct disk_images_use use;
+	dev_t device = 0;
 
 	for (size_t i = 0; i < spawner->sandbox_top; i++)
 		if (has_running_image(&spawner->sandboxes[i])) {
 			most += spawner->sandboxes[i].limits.disk;
+			device = device_of(&spawner->sandboxes[i]);
 			count++;
 		}
 	if (count == 0)
 		return;
-	kept = kept_space(spawner);
+	use = disk_images_use(&spawner->host.images, device);
+	kept = kept_space(spawner) + use.owed;
 	spawner->is_disk_short = free_bytes < most + kept;
-	if (spawner->is_disk_short) {
-		kept += owed_bytes(spawner);
-		more = (free_bytes - num_min(free_bytes, kept)) / count;
-	}
+	if (spawner->is_disk_short)
+		more = (free_bytes - num_min(free_bytes, kept)) / num_max(count, use.count);
 	for (size_t i = 0; i < spawner->sandbox_top; i++)
 		if (has_running_image(&spawner->sandboxes[i]))
 			limit_growth(&spawner->host, &spawner->sandboxes[i], more);

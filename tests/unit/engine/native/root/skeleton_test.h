@@ -114,6 +114,42 @@ static const struct {
 	{ "etc/text.d/secrets", S_IFREG | 0644, "x" },
 	{ "etc/text.d/link", S_IFLNK, "fine" },
 	{ "etc/text-1.0", S_IFLNK, "/srv/machines/alpha" },
+	{ "etc/text.d/away", S_IFLNK, "/srv/machines/alpha" },
+	{ "etc/text.d/far", S_IFLNK, "../../srv/machines/alpha" },
+	{ "etc/text.rc", S_IFREG | 0644, "user = me\n# Password: old\n" },
+	/* Secrets in forms that no list of words has. An operator has written them, so they are not in the
+	 * package: the file was changed, or is of no package. */
+	{ "usr/bin/jq", S_IFREG | 0755, "" },
+	{ "etc/jq.conf", S_IFREG | 0644, "indent = 2\npass = hunter2\n" },
+	{ "etc/jq.cfg", S_IFREG | 0644, "db01.corp.internal:5432:db:me:hunter2\n" },
+	{ "etc/jq.ini", S_IFREG | 0644, "pat = ghp_0123456789abcdef0123456789abcdef0123\n" },
+	{ "etc/jq.d", S_IFDIR | 0755, NULL },
+	{ "etc/jq.d/aws", S_IFREG | 0644, "AKIAIOSFODNN7EXAMPLE\n" },
+	{ "etc/jq.d/kube", S_IFREG | 0644, "client-key-data: LS0tLS1CRUdJTiBSU0E=\n" },
+	{ "etc/jq.d/license", S_IFREG | 0644,
+	  "license: 0123456789abcdef0123456789abcdef01234567NRAL\n" },
+	{ "etc/jq.d/snmp", S_IFREG | 0644, "community hunter2\n" },
+	{ "etc/jq.d/web", S_IFREG | 0644,
+	  "https://hooks.example.com/T000/B000/XXXX?sig=hunter2\n" },
+	/* What dpkg and ucf know: the MD5 of each file as its package brought it. */
+	{ "var", S_IFDIR | 0755, NULL },
+	{ "var/lib", S_IFDIR | 0755, NULL },
+	{ "var/lib/dpkg", S_IFDIR | 0755, NULL },
+	{ "var/lib/dpkg/status", S_IFREG | 0644,
+	  "Package: all\nStatus: install ok installed\nConffiles:\n"
+	  " /etc/nanorc 1124b4fc6261727ef16f5e28352ad8c7\n"
+	  " /etc/text.d/fine 5f99b0810c38b067b71df5cd17784d1d\n"
+	  " /etc/text.conf c9550f2f6ce971d2a7d92a8d467b9642\n"
+	  " /etc/mixed/open 9dd4e461268c8034f5c8564e155c67a6\n"
+	  " /etc/web/sites 9dd4e461268c8034f5c8564e155c67a6\n"
+	  " /etc/unknown.conf 9dd4e461268c8034f5c8564e155c67a6\n"
+	  " /etc/jq.conf 58d3a4c0bdc1855b5d844c73247a8596\n"
+	  " /etc/text.rc aea5afb8c95e7bce29ff13f654d9e0f9\n"
+	  " /etc/cache.conf 9dd4e461268c8034f5c8564e155c67a6 obsolete\n"
+	  "Description: describes /etc/jq.ini\n" },
+	{ "var/lib/ucf", S_IFDIR | 0755, NULL },
+	{ "var/lib/ucf/hashfile", S_IFREG | 0644,
+	  "50f5d304c106c6f898e396e975249753  /etc/R/Renviron\n" },
 	{ "proc", S_IFDIR | 0755, NULL },
 	{ "sys", S_IFDIR | 0755, NULL },
 	{ "sys/devices", S_IFDIR | 0755, NULL },
@@ -177,6 +213,7 @@ static const struct {
 	{ "etc/text.d", S_IFDIR | 0755, NULL },
 	{ "etc/text.d/link", S_IFLNK | 0777, "fine" },
 	{ "etc/text.d/fine", S_IFREG | 0644, "see https://example.com/@me\n" },
+	{ "etc/jq.d", S_IFDIR | 0755, NULL },
 	{ "home", S_IFDIR | 0755, NULL },
 	{ "lib", S_IFDIR | 0755, NULL },
 	{ "proc", S_IFDIR | 0755, NULL },

@@ -3,7 +3,9 @@
 
 #include <dirent.h>
 #include <ftw.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 
 #include "engine/native/root/internal.h"
 #include "unit/engine/native/root/skeleton_test.h"
@@ -481,6 +483,45 @@ static int check_owner_is_refused(int fd)
 	return strcmp(err.msg, "give the root to 1:1: Operation not permitted") == 0 ? 0 : 3;
 }
 
+/* Another process renames the packaged file and one with a secret onto the same name in turn. */
+static NORETURN void exchange_files(int host)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* a failed check does not kill it */
+	write_text(host, "etc/good", "set tabsize 8");
+	write_text(host, "etc/bad", "pass = hunter2");
+	(void)fchmodat(host, "etc/good", 0644, 0);
+	(void)fchmodat(host, "etc/bad", 0644, 0);
+	for (;;) {
+		(void)renameat2(host, "etc/good", host, "etc/nanorc", RENAME_EXCHANGE);
+		(void)renameat2(host, "etc/bad", host, "etc/nanorc", RENAME_EXCHANGE);
+	}
+}
+
+static void file_that_changes_after_its_check_is_not_copied(void **state)
+{
+	struct machine m;
+	pid_t other;
+
+	machine_open(&m);
+	other = fork();
+	if (other == 0)
+		exchange_files(m.host);
+	for (int i = 0; i < 300; i++) {
+		struct skeleton skeleton = open_skeleton(&m);
+		AUTO_FD int fd = openat(skeleton.dir, "etc/nanorc", O_RDONLY | O_CLOEXEC);
+		char text[32] = "";
+
+		if (fd >= 0) {
+			assert_true(read(fd, text, sizeof text - 1) > 0);
+			assert_string_equal(text, "set tabsize 8");
+		}
+		(void)close(skeleton.dir);
+	}
+	assert_int_equal(kill(other, SIGKILL), 0);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+	machine_remove(&m);
+}
+
 static void skeleton_belongs_to_the_given_owner(void **state)
 {
 	struct skeleton skeleton, other;
@@ -544,6 +585,7 @@ int main(void)
 		TEST(list_gives_the_name_of_unchanged_files),
 		TEST(unlocked_leftovers_are_removed),
 		TEST(servers_that_start_together_share_one_skeleton),
+		TEST(file_that_changes_after_its_check_is_not_copied),
 		TEST(skeleton_belongs_to_the_given_owner),
 		TEST(skeleton_of_this_machine_has_no_secrets),
 	};
