@@ -83,12 +83,14 @@ static void start_spare(struct spawner *spawner)
 
 void spare_start_first(struct spawner *spawner, const struct spec *spec)
 {
-	if (spec == NULL || spec_is_any_in(spawner->host.disk.dir, "."))
+	if (!spawner->host.wants_first)
 		return;
 	spawner->spare_request = (struct engine_request){ .kind = REQUEST_START, .spec = *spec };
 	spawner->spare_request.spec.fresh = true;
 	spawner->spare_until_ms = clock_now_ms() + KEPT_MS;
 	start_spare(spawner);
+	/* If the spare has failed: nothing else may wait for the process that made its image. */
+	disk_image_end_ahead(&spawner->host.images);
 }
 
 void spare_update(struct spawner *spawner)
