@@ -252,7 +252,7 @@ struct spawner {
 	uint64_t last_request_ms;
 	uint64_t
 	        held_until_ms; /* a request waits for the spare, until then at most; 0: none does */
-	uint64_t spare_count;  /* how many were started after a request */
+	uint64_t first_request_ms;           /* for a new sandbox; 0: there was none */
 	uint64_t disk_due_ms, memory_due_ms; /* next check of limit_watch.c */
 	bool is_disk_short; /* the images awake have holes for more than the host has */
 	size_t memory_next; /* index of the sandbox whose memory is checked next */

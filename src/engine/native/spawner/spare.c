@@ -3,13 +3,13 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/num.h"
 #include "engine/native/spawner/internal.h"
 
 enum {
 	KEPT_MS = 60000,
-	QUIET_MS = 10, /* a spare starts so long after a request, to leave it the processors */
-	/* After the first request the wait is longer, because its sandbox also starts an
-	 * interpreter. */
+	QUIET_MS = 20, /* a spare starts so long after a request, to leave it the processors */
+	/* The sandbox of the first request also starts an interpreter. */
 	FIRST_QUIET_MS = 150,
 	CHECK_MS = 5000,
 };
@@ -19,9 +19,11 @@ static struct spawner_sandbox *find_spare(struct spawner *spawner)
 	return spawner_find_sandbox(spawner, SPARE_NUMBER);
 }
 
-static uint64_t quiet_ms(const struct spawner *spawner)
+/* When a spare may start. */
+static uint64_t due_ms(const struct spawner *spawner)
 {
-	return spawner->spare_count == 0 ? FIRST_QUIET_MS : QUIET_MS;
+	return num_max(spawner->last_request_ms + QUIET_MS,
+	               spawner->first_request_ms + FIRST_QUIET_MS);
 }
 
 void spare_note_request(struct spawner *spawner, const struct engine_request *request)
@@ -32,6 +34,8 @@ void spare_note_request(struct spawner *spawner, const struct engine_request *re
 		spawner_sandbox_kill(spare, ENGINE_END_KILLED);
 	spawner->spare_request = *request;
 	spawner->spare_until_ms = clock_now_ms() + KEPT_MS;
+	if (spawner->first_request_ms == 0)
+		spawner->first_request_ms = clock_now_ms();
 }
 
 /* Only a spare that is completely set up and confined is given away, and it is never taken back: a
@@ -99,18 +103,17 @@ void spare_update(struct spawner *spawner)
 	uint64_t now = clock_now_ms();
 	bool is_wanted = now < spawner->spare_until_ms;
 
-	if (spare == NULL && is_wanted && now >= spawner->last_request_ms + quiet_ms(spawner)) {
-		spawner->spare_count++;
+	if (spare == NULL && is_wanted && now >= due_ms(spawner))
 		start_spare(spawner);
-	} else if (spare != NULL && !is_wanted)
+	else if (spare != NULL && !is_wanted)
 		spawner_sandbox_kill(spare, ENGINE_END_KILLED);
 }
 
 int spare_timeout_ms(const struct spawner *spawner)
 {
+	uint64_t now = clock_now_ms(), due = due_ms(spawner);
+
 	if (spawner->spare_until_ms == 0)
 		return -1;
-	return clock_now_ms() < spawner->last_request_ms + quiet_ms(spawner)
-	               ? (int)quiet_ms(spawner)
-	               : CHECK_MS;
+	return now < due ? (int)(due - now) : CHECK_MS;
 }
