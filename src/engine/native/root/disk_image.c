@@ -18,6 +18,9 @@
  * the spawner have exited, or were killed, the kernel unmounts the file system and releases the
  * loop device by itself.
  *
+ * Start of a server. The first sandbox's image is made ahead in a process of its own, as a file
+ * without a name, while the spawner does the rest of its start; link(2) gives it its name.
+ *
  * Lock. The loop device holds the open file that LOOP_CONFIGURE was given, and with it the
  * flock(2) on that file, until the file system is unmounted. An image with a lock is in use, also
  * if the spawner that mounted it was killed a moment ago: two mounts would destroy it.
