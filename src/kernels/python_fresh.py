@@ -59,7 +59,7 @@ def serve_runs():
         objects = [] if is_run_sent() else freeze_objects(gc)
     touch_pages(objects)
     os.setsid()
-    return become_run(ReportWriter(report_end, unprotect))
+    return become_run(ReportWriter(report_end, unprotect), compile_tree)
 
 
 def protect_memory():

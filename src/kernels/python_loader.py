@@ -1,17 +1,21 @@
 # Python of run_code or fork
 import marshal,posix,sys
-take=lambda n,b=b'':b if len(b)==n else take(n,b+(posix.read(3,n-len(b))or posix._exit(0)))
+def take(n):
+ b=bytearray(n);v=memoryview(b)
+ while v:v=v[posix.readv(3,[v])or posix._exit(0):]
+ return b
 frame=lambda head:(head[:1],take(int.from_bytes(head[1:],'little')))
-line,_,boot=frame(take(5))[1].partition(b'\n')
-exec(line)
+boot=frame(take(5))[1]
+at=boot.find(b'\n')+1
+exec(boot[:at])
 kept=[]
-if boot[:4]==sys.modules['_frozen_importlib_external'].MAGIC_NUMBER:boot=marshal.loads(boot[4:])
+if boot[at:at+4]==sys.modules['_frozen_importlib_external'].MAGIC_NUMBER:boot=marshal.loads(memoryview(boot)[at+4:])
 else:
  posix.write(3,b't\0\0\0\0')
  while 1:
   kind,boot=frame(take(5))
   if kind==b'B':break
-  kept.append((kind,boot))
+  kept.append((bytes(kind),bytes(boot)))
 exec(boot)
 del boot
 try:

@@ -3,6 +3,7 @@
 # runs code once.
 ONLY_AST, ALLOW_AWAIT = 0x400, 0x2000  # ast.PyCF_ONLY_AST, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 TREE_BYTES = 4096  # for longer code compile_text() is faster
+STORE_NAME = compile('a=0', '', 'exec').co_code[4 if sys.version_info >= (3, 11) else 2]
 NAMES_MAX, NAMES_BYTES = 200, 4096
 IN_MEMORY = '/dev/shm/'
 
@@ -33,7 +34,7 @@ def touch_pages(objects):
 WARM_UP = "import a\ndef f(b, *c):\n    return [b for b in c if 'd' % b]\nf(1)\n"
 
 
-def become_run(report):
+def become_run(report, compile_short):
     """Waits for RUN. Returns the code to execute and its namespace. The report is told where the code
     is saved and which names it assigns."""
     kind, body = receive_frame()
@@ -45,7 +46,7 @@ def become_run(report):
     try:
         path = write_code(os.path.join(home, run.name), run.code, report)
         try:
-            compile_code = compile_tree if len(run.code) <= TREE_BYTES else compile_text
+            compile_code = compile_short if len(run.code) <= TREE_BYTES else compile_text
             codes, names = compile_code(run.code, path)
             report.tell_names(' '.join(names).encode()[:NAMES_BYTES])
         except Exception:
@@ -101,7 +102,7 @@ def compile_text(code, path):
     tree take time. If the text in front of a line compiles, and the text from that line on is an
     expression, then so is the program's last statement."""
     text = code.decode()
-    if '\r' in text or '\0' in text or '\f' in text or 'coding' in text[:500]:
+    if any(c in text for c in ('\r', '\0', '\f', '\\\n')) or 'coding' in text[:500]:
         return compile_tree(code, path)
     last, lines = None, text.split('\n')
     for at in range(len(lines) - 1, max(len(lines) - 50, -1), -1):
@@ -117,11 +118,20 @@ def compile_text(code, path):
             last = None
         if lines[at][0] not in '"\'':
             break
+    if last is None and len(code) <= TREE_BYTES:
+        return compile_tree(code, path)
     if last is None or ends_in_semicolon(text):
         codes = [compile(code, path, 'exec', 0, True)]
-    names = [name for name in codes[0].co_names[:NAMES_MAX] if any(
-        '\n' + form % name in text for form in ('%s =', '%s=', 'def %s(', 'class %s', 'import %s'))]
-    return codes, names
+    return codes, stored_names(codes[0])
+
+
+def stored_names(code):
+    """The names that the code of a module assigns. An instruction has two bytes, and its argument
+    more of them if there are more than 256 names."""
+    used = {number for kind, number in zip(code.co_code[::2], code.co_code[1::2])
+            if kind == STORE_NAME}
+    return [name for number, name in enumerate(code.co_names[:NAMES_MAX])
+            if number in used and len(code.co_names) <= 256]
 
 
 def assigned_names(statement):

@@ -479,6 +479,19 @@ class Once(unittest.TestCase):
         self.addCleanup(zygote.end)
         self.assertIn("an earlier run set 'f'", zygote.run("f()").err)
 
+    def test_names_are_found_without_a_syntax_tree(self):
+        self.kernel.run("import os.path as p, sys\nfor i in 'a': j, (k, *l) = 1, 'bc'\nj += 1\nprint(len(l))")
+        self.assertEqual(sorted(self.kernel.former.split()), ["i", "j", "k", "l", "p", "sys"])
+
+    def test_last_expression_is_the_same_without_a_syntax_tree(self):
+        zygote = Kernel()
+        self.addCleanup(zygote.end)
+        for code in ("a = 5; a", "1; 2;", "3 # ;", "a = 1", "(1 +\n2)", "if 1:\n    2", "'''\na\n'''", "str('''\nb\n''')",
+                     "1\n# c", "[\n1,\n]", "import sys\nsys.stdout.write('d')", "@str\ndef f(): pass\nf == 1", "(lambda: 1)()",
+                     "from __future__ import annotations\n6", "# coding: latin-1\n7", "", "8\\\n+ 1", "'e'\f", "(yield)"):
+            got, expected = self.kernel.run(code), zygote.run(code)
+            self.assertEqual((got.shown, got.out, got.code), (expected.shown, expected.out, expected.code), code)
+
     def test_programs_that_the_code_starts_do_not_get_the_socket(self):
         self.assertNotIn("socket", self.kernel.run("import os; os.system('ls -l /proc/self/fd')").out)
 

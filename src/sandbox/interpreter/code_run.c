@@ -68,9 +68,14 @@ static void report_end(void *ctx)
 	const struct run_events *events = code->events;
 	void *owner = code->ctx;
 	struct run_end end = code->end;
+	struct sandbox *sandbox = code->pool->sandbox;
+	struct code_dir dir = code->dir;
 
+	code->dir.path[0] = '\0';
 	free_code_run(code);
 	events->ended(owner, &end);
+	/* The agent forks a process for the removal, so what the answer waits for comes first. */
+	code_dir_remove(&dir, sandbox);
 }
 
 static void report_failure(struct code_run *code, const struct error *why)

@@ -18,6 +18,9 @@
  * the spawner have exited, or were killed, the kernel unmounts the file system and releases the
  * loop device by itself.
  *
+ * Start of a server. The first sandbox's image is made ahead in a process of its own, as a file
+ * without a name, while the spawner does the rest of its start; link(2) gives it its name.
+ *
  * Lock. The loop device holds the open file that LOOP_CONFIGURE was given, and with it the
  * flock(2) on that file, until the file system is unmounted. An image with a lock is in use, also
  * if the spawner that mounted it was killed a moment ago: two mounts would destroy it.
@@ -37,6 +40,8 @@
 #include <limits.h>
 #include <linux/loop.h>
 #include <linux/mount.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -171,7 +176,7 @@ int disk_images_open(struct disk_images *ret, int parent, struct error *err)
 {
 	AUTO_FD int ext4 = (int)syscall(SYS_fsopen, "ext4", FSOPEN_CLOEXEC);
 
-	*ret = (struct disk_images){ .dev = -1 };
+	*ret = (struct disk_images){ .dev = -1, .ahead = -1 };
 	if (ext4 < 0)
 		return error_sys(err, "file system ext4");
 	if (find_tools(ret, err) < 0)
@@ -279,16 +284,35 @@ static int attach_image(const struct disk_images *images, int file, struct error
 	return error_sys(err, "attach an image to a loop device");
 }
 
-int disk_image_mount(const struct disk_images *images, int file, struct error *err)
+static int mount_device(int device, struct error *err)
 {
-	AUTO_FD int device = attach_image(images, file, err);
 	char options[96];
 
-	if (device < 0)
-		return -1;
 	(void)snprintf(options, sizeof options,
 	               "source=/proc/self/fd/%d,nobarrier,noinit_itable,errors=remount-ro", device);
 	return mount_create("ext4", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+}
+
+int disk_image_mount(const struct disk_images *images, int file, struct error *err)
+{
+	AUTO_FD int device = attach_image(images, file, err);
+
+	return device < 0 ? -1 : mount_device(device, err);
+}
+
+/* LOOP_CONFIGURE waits until the host's disk has all of the file, so the file is attached while it
+ * is empty. Until LOOP_SET_CAPACITY the device is empty too, and udev(7), which reads new devices,
+ * cannot fill the device's cache with zeros. */
+static int mount_new_image(const struct disk_images *images, int file,
+                           const struct spec_limits *limits, struct error *err)
+{
+	AUTO_FD int device = attach_image(images, file, err);
+
+	if (device < 0 || disk_image_format(images, file, limits, err) < 0)
+		return -1;
+	if (ioctl(device, LOOP_SET_CAPACITY, 0) < 0)
+		return error_sys(err, "set the size of a loop device");
+	return mount_device(device, err);
 }
 
 void disk_image_keep_inodes(int mount, uint64_t count)
@@ -343,19 +367,84 @@ bool disk_image_exists(int dir)
 	return fstatat(dir, IMAGE, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-int disk_image_create(const struct disk_images *images, int dir, const struct spec_limits *limits,
+/* With CLONE_FILES the mount's descriptor is also this process's, under the number that the other
+ * process exits with. */
+void disk_image_start_ahead(struct disk_images *images, int sandboxes,
+                            const struct spec_limits *limits)
+{
+	struct error err;
+	int mount = -1;
+
+	images->ahead_size = disk_image_size(limits);
+	images->ahead_inodes = disk_image_inodes(limits);
+	images->ahead = openat(sandboxes, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	if (images->ahead_size == 0 || images->ahead < 0)
+		return;
+	images->ahead_pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, 0);
+	if (images->ahead_pid != 0)
+		return;
+	if (lock_image(images->ahead, &err) == 0)
+		mount = mount_new_image(images, images->ahead, limits, &err);
+	/* A first directory makes the kernel read the tables of blocks and inodes. */
+	if (mount >= 0 && mkdirat(mount, "work", 0700) == 0)
+		(void)unlinkat(mount, "work", AT_REMOVEDIR);
+	_exit(mount > 0 && mount <= UINT8_MAX ? mount : 0);
+}
+
+/* Returns the mount; -1: there is none. */
+static int wait_for_ahead(struct disk_images *images)
+{
+	pid_t pid = images->ahead_pid;
+	int status;
+
+	images->ahead_pid = 0;
+	if (pid <= 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : -1;
+}
+
+/* -1: there is none, or it does not fit. */
+static int take_image_ahead(struct disk_images *images, int dir, const struct spec_limits *limits)
+{
+	AUTO_FD int file = TAKE_FD(images->ahead);
+	AUTO_FD int mount = wait_for_ahead(images);
+
+	if (mount < 0 || images->ahead_size != disk_image_size(limits) ||
+	    images->ahead_inodes != disk_image_inodes(limits) ||
+	    linkat(file, "", dir, IMAGE, AT_EMPTY_PATH) < 0)
+		return -1;
+	return TAKE_FD(mount);
+}
+
+void disk_image_end_ahead(struct disk_images *images)
+{
+	AUTO_FD int file = TAKE_FD(images->ahead);
+	AUTO_FD int mount = wait_for_ahead(images);
+
+	(void)file;
+	(void)mount;
+}
+
+static int make_image(const struct disk_images *images, int dir, const struct spec_limits *limits,
                       struct error *err)
 {
 	AUTO_FD int file = openat(dir, IMAGE, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 	                          0600);
-	AUTO_FD int mount = -1;
 
 	if (file < 0)
 		return error_sys(err, "make an image");
-	if (disk_image_format(images, file, limits, err) == 0 && note_boot(images, dir, err) == 0 &&
-	    lock_image(file, err) == 0)
-		mount = disk_image_mount(images, file, err);
-	if (mount >= 0 && disk_image_set_limit(images, mount, limits->disk, err) == 0)
+	return lock_image(file, err) < 0 ? -1 : mount_new_image(images, file, limits, err);
+}
+
+int disk_image_create(struct disk_images *images, int dir, const struct spec_limits *limits,
+                      struct error *err)
+{
+	AUTO_FD int mount = take_image_ahead(images, dir, limits);
+
+	if (mount < 0)
+		mount = make_image(images, dir, limits, err);
+	if (mount >= 0 && note_boot(images, dir, err) == 0 &&
+	    disk_image_set_limit(images, mount, limits->disk, err) == 0)
 		return TAKE_FD(mount);
 	(void)unlinkat(dir, IMAGE, 0);
 	return -1;

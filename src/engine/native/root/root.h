@@ -141,6 +141,10 @@ struct disk_images {
 	int loops;         /* loops/ below `parent`: where the image of each loop device is */
 	const char *tools; /* the directory of mke2fs(8) and e2fsck(8) */
 	char boot[DISK_IMAGE_BOOT_SIZE]; /* changes when the machine starts */
+	/* An image that is made ahead: its file, without a name, and the process that makes it. */
+	int ahead;
+	pid_t ahead_pid; /* 0: there is none */
+	uint64_t ahead_size, ahead_inodes;
 };
 
 /* To be called before base_tree_enter(). Mounts nothing. Templates of images are kept below the
@@ -155,12 +159,18 @@ struct disk_images_use {
 struct disk_images_use disk_images_use(const struct disk_images *images, dev_t device);
 /* Bytes of an image with room for the limits; 0: they are too large for an image. */
 uint64_t disk_image_size(const struct spec_limits *limits);
+/* Begins to make the image of the first sandbox, whose directory will be in `sandboxes`, in a
+ * process of its own. The next disk_image_create() waits for that process; disk_image_end_ahead()
+ * removes an image that was not used. */
+void disk_image_start_ahead(struct disk_images *images, int sandboxes,
+                            const struct spec_limits *limits);
+void disk_image_end_ahead(struct disk_images *images);
 /* Whether the sandbox's directory `dir` has an image. */
 bool disk_image_exists(int dir);
 /* Makes the image, or opens that of an earlier time, and mounts it. Both return a mount that is
  * attached nowhere; the image is unmounted after the last close(2) and the last use by an overlay.
  * After a failure disk_image_create() leaves `dir` without an image. */
-MUST_CHECK int disk_image_create(const struct disk_images *images, int dir,
+MUST_CHECK int disk_image_create(struct disk_images *images, int dir,
                                  const struct spec_limits *limits, struct error *err);
 MUST_CHECK int disk_image_wake(const struct disk_images *images, int dir,
                                const struct spec_limits *limits, struct error *err);

@@ -107,13 +107,12 @@ static int open_skeleton(const struct spawner_options *options, int state, uid_t
 static void open_images(struct host_resources *host, const struct spawner_options *options,
                         int state)
 {
-	AUTO_FD int shared = open(options->skeletons,
-	                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct error err;
+	AUTO_FD int shared = open_directory(AT_FDCWD, options->skeletons, 0711, &err);
 	char *why = host->disk.why;
 	size_t size = sizeof host->disk.why, len;
-	struct error err;
 
-	host->images = (struct disk_images){ .dev = -1 };
+	host->images = (struct disk_images){ .dev = -1, .ahead = -1 };
 	if (options->no_quota)
 		(void)snprintf(why, size, "--no-quota");
 	if (host->userns.mode != USERNS_ROOT)
@@ -126,6 +125,8 @@ static void open_images(struct host_resources *host, const struct spawner_option
 		               err.msg);
 	else if (host->disk.kind == DISK_WATCHED && !options->no_quota)
 		host->disk.kind = DISK_IMAGE;
+	if (host->disk.kind == DISK_IMAGE && host->wants_first)
+		disk_image_start_ahead(&host->images, host->disk.dir, &options->first->limits);
 }
 
 static int open_files(struct host_resources *host, const struct spawner_options *options, int state,
@@ -135,12 +136,13 @@ static int open_files(struct host_resources *host, const struct spawner_options 
 	uid_t uid = single ? host->userns.uid : host->userns.ids.files;
 	gid_t gid = single ? host->userns.gid : host->userns.ids.files;
 
-	if (open_skeleton(options, state, uid, gid, &host->skeleton, err) < 0)
-		return -1;
 	if (disk_open(&host->disk, state, host->userns.mode == USERNS_ROOT && !options->no_quota,
 	              err) < 0)
 		return -1;
+	host->wants_first = options->first != NULL && !spec_is_any_in(host->disk.dir, ".");
 	open_images(host, options, state);
+	if (open_skeleton(options, state, uid, gid, &host->skeleton, err) < 0)
+		return -1;
 	/* A sandbox's first process has ids of its own and must reach its own directory. Search
 	 * permission without read permission: it cannot list the others, and an id has 128 random
 	 * bits. */

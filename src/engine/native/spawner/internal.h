@@ -58,6 +58,9 @@ struct host_resources {
 	uint64_t gpus_max;
 	uint64_t memory_sum;
 	int lock_objects; /* the kernel's number of file locks as a file; -1: not readable */
+	/* The first spare is known. Where there are sandboxes already, the first call probably
+	 * wakes one of them. */
+	bool wants_first;
 };
 
 /* Opens everything that needs the host's mount tree, then leaves that tree for the base tree. */
@@ -249,7 +252,7 @@ struct spawner {
 	uint64_t last_request_ms;
 	uint64_t
 	        held_until_ms; /* a request waits for the spare, until then at most; 0: none does */
-	uint64_t spare_count;  /* how many were started after a request */
+	uint64_t first_request_ms;           /* for a new sandbox; 0: there was none */
 	uint64_t disk_due_ms, memory_due_ms; /* next check of limit_watch.c */
 	bool is_disk_short; /* the images awake have holes for more than the host has */
 	size_t memory_next; /* index of the sandbox whose memory is checked next */
@@ -282,9 +285,8 @@ bool spawner_finish_dead(struct spawner *spawner);
  * id; its directory is called sp_... and is no sandbox's yet. The next request that fits gets the
  * spare, once. A spare is killed if no request comes for a while. */
 
-/* Starts a spare before any request, for the sandbox that a server asks for as soon as it is ready.
- * NULL: none is known. Where there are sandboxes already, the first call probably wakes one of
- * them. */
+/* Starts a spare before any request, for the sandbox that a server asks for as soon as it is
+ * ready, if host.wants_first. */
 void spare_start_first(struct spawner *spawner, const struct spec *spec);
 /* Whether the spare that fits to the request is being set up: then the request is handled when that
  * is done, which is earlier than another sandbox would start. */

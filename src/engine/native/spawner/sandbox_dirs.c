@@ -77,7 +77,7 @@ static int layers_dir(const struct spawner_sandbox *sandbox)
 
 /* Without an image, for instance because no loop device is left, the disk of the sandbox is
  * watched. */
-static void create_image(const struct host_resources *host, struct spawner_sandbox *sandbox)
+static void create_image(struct host_resources *host, struct spawner_sandbox *sandbox)
 {
 	struct error err;
 

@@ -3,12 +3,14 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/num.h"
 #include "engine/native/spawner/internal.h"
 
 enum {
 	KEPT_MS = 60000,
-	/* From a request to the start of the next spare: its program has the processors first. */
-	QUIET_MS = 10,
+	/* From a request to the start of the next spare: the request's program has the processors
+	 * first. */
+	QUIET_MS = 20,
 	/* The same after the first request, whose sandbox also starts an interpreter. */
 	FIRST_QUIET_MS = 150,
 	CHECK_MS = 5000,
@@ -19,9 +21,11 @@ static struct spawner_sandbox *find_spare(struct spawner *spawner)
 	return spawner_find_sandbox(spawner, SPARE_NUMBER);
 }
 
-static uint64_t quiet_ms(const struct spawner *spawner)
+/* When a spare may start. */
+static uint64_t due_ms(const struct spawner *spawner)
 {
-	return spawner->spare_count == 0 ? FIRST_QUIET_MS : QUIET_MS;
+	return num_max(spawner->last_request_ms + QUIET_MS,
+	               spawner->first_request_ms + FIRST_QUIET_MS);
 }
 
 void spare_note_request(struct spawner *spawner, const struct engine_request *request)
@@ -32,6 +36,8 @@ void spare_note_request(struct spawner *spawner, const struct engine_request *re
 		spawner_sandbox_kill(spare, ENGINE_END_KILLED);
 	spawner->spare_request = *request;
 	spawner->spare_until_ms = clock_now_ms() + KEPT_MS;
+	if (spawner->first_request_ms == 0)
+		spawner->first_request_ms = clock_now_ms();
 }
 
 /* Only a spare that is completely set up and confined is given away, and it is never taken back: a
@@ -83,12 +89,14 @@ static void start_spare(struct spawner *spawner)
 
 void spare_start_first(struct spawner *spawner, const struct spec *spec)
 {
-	if (spec == NULL || spec_is_any_in(spawner->host.disk.dir, "."))
+	if (!spawner->host.wants_first)
 		return;
 	spawner->spare_request = (struct engine_request){ .kind = REQUEST_START, .spec = *spec };
 	spawner->spare_request.spec.fresh = true;
 	spawner->spare_until_ms = clock_now_ms() + KEPT_MS;
 	start_spare(spawner);
+	/* If the spare has failed: nothing else may wait for the process that made its image. */
+	disk_image_end_ahead(&spawner->host.images);
 }
 
 void spare_update(struct spawner *spawner)
@@ -97,18 +105,17 @@ void spare_update(struct spawner *spawner)
 	uint64_t now = clock_now_ms();
 	bool is_wanted = now < spawner->spare_until_ms;
 
-	if (spare == NULL && is_wanted && now >= spawner->last_request_ms + quiet_ms(spawner)) {
-		spawner->spare_count++;
+	if (spare == NULL && is_wanted && now >= due_ms(spawner))
 		start_spare(spawner);
-	} else if (spare != NULL && !is_wanted)
+	else if (spare != NULL && !is_wanted)
 		spawner_sandbox_kill(spare, ENGINE_END_KILLED);
 }
 
 int spare_timeout_ms(const struct spawner *spawner)
 {
+	uint64_t now = clock_now_ms(), due = due_ms(spawner);
+
 	if (spawner->spare_until_ms == 0)
 		return -1;
-	return clock_now_ms() < spawner->last_request_ms + quiet_ms(spawner)
-	               ? (int)quiet_ms(spawner)
-	               : CHECK_MS;
+	return now < due ? (int)(due - now) : CHECK_MS;
 }

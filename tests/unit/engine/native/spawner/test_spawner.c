@@ -67,6 +67,21 @@ static void first_request_gets_the_spare_of_the_start(void **state)
 	}
 }
 
+/* The spare after the first request waits longer than others, but not for a pause as long. */
+static void frequent_requests_do_not_prevent_a_spare(void **state)
+{
+	struct peer peer;
+
+	peer_start(&peer);
+	peer_check_life_cycle(&peer, 1);
+	for (int tries = 0; count_directories(&peer, "sp_") == 0; tries++) {
+		assert_in_range(tries, 0, 200);
+		(void)usleep(40000);
+		wait_for_list(&peer);
+	}
+	peer_stop(&peer);
+}
+
 static void other_requests_get_a_sandbox_of_their_own(void **state)
 {
 	struct spec first = peer_fresh_spec(), other = peer_fresh_spec();
@@ -345,6 +360,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(spawner_starts_and_erases_sandboxes),
 		TEST(first_request_gets_the_spare_of_the_start),
+		TEST(frequent_requests_do_not_prevent_a_spare),
 		TEST(other_requests_get_a_sandbox_of_their_own),
 		TEST(server_that_exits_while_its_request_waits_leaves_nothing),
 		TEST(no_spare_is_started_beside_sandboxes),
