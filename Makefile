@@ -44,7 +44,8 @@ cc_accepts = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && ech
 HARDENED := -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong \
 	-fstack-clash-protection -fPIE $(call cc_accepts,-ftrivial-auto-var-init=zero) \
 	$(call cc_accepts,-fcf-protection)
-SANITIZED = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+# -g1: the line numbers of reports; variables would make compiling and linking a fifth slower.
+SANITIZED = -g1 -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FUZZED = -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 # There are 250 test programs, and gold links one in a fifth of the time.
 TEST_LINKED := $(shell ld.gold --version >/dev/null 2>&1 && echo -fuse-ld=gold)
@@ -100,7 +101,7 @@ FUZZ_PROGRAMS   := $(FUZZERS:tests/fuzz/%.c=build/fuzz/%)
 SHELLS          := bash zsh fish
 GENERATED       := build/doc/belljar.1 $(SHELLS:%=build/completions/belljar.%)
 
-.PHONY: all image run check test test-long bench conformance fuzz lint lint-headers lint-sources install uninstall clean help test-programs format
+.PHONY: all image run check test test-packages test-long bench conformance fuzz lint lint-headers lint-sources install uninstall clean help test-programs format
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -293,13 +294,18 @@ test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/
 check: build/belljar build/fixture $(UNIT_PROGRAMS) ## the quick test for every day: unit tests, lint of changed files, a short end-to-end test
 	@sh tests/check.sh
 
+# ./test says INSTALL=1. The compilers need none of these packages and work meanwhile. Any npm will do: NodeSource's
+# comes with node and conflicts with Debian's.
+test-packages:
+	$(if $(INSTALL),@sh scripts/need.sh $(shell cat scripts/packages-test.txt) $(if $(shell command -v npm),,nodejs npm))
+
 # npm mostly waits for the registry, so it runs beside the compilers. If it fails, tests/run.sh tries again and says so.
 NODE_PACKAGES := $(patsubst %,tests/%/node_modules/.package-lock.json,e2e conformance)
-$(NODE_PACKAGES): tests/%/node_modules/.package-lock.json: tests/%/package-lock.json
+$(NODE_PACKAGES): tests/%/node_modules/.package-lock.json: tests/%/package-lock.json | test-packages
 	$(say) NPM $(<D)
 	-$(Q)cd $(<D) && npm ci >/dev/null 2>&1 </dev/null
 
-test: $(NODE_PACKAGES) test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
+test: test-packages $(NODE_PACKAGES) test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/in_memory.sh sh tests/run.sh
 
 test-long: test-programs ## what takes too long for every day: clang's analyser, all end-to-end tests with the released program, under the sanitizers, on Docker and on Podman, all attacks as each user, here and with cgroup version 2, soaks of SOAK_SECONDS over stdio and HTTP, and a load of 5,500 connections (root; 150 minutes)

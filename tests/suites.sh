@@ -39,7 +39,7 @@ live_suites() {
   for source in tests/unit/agent/live/test_*.c; do
     name=$(basename "$source" .c)
     add "unit agent/live/$name${1:+ with $1}" \
-      env ${1:+BELLJAR_AGENT="$PWD/$1"} BELLJAR_LOAD_MIB=32 "build/san/unit/agent/live/$name"
+      env ${1:+BELLJAR_AGENT="$PWD/$1"} BELLJAR_LOAD_MIB=8 "build/san/unit/agent/live/$name"
   done
 }
 

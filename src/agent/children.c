@@ -8,7 +8,7 @@
 #include "agent/program/tree.h"
 #include "base/clock.h"
 
-enum { SWEEP_MS = 2, SWEEP_MAX_MS = 1000 };
+enum { SWEEP_MS = 2, SWEEP_MAX_MS = 1000, KILL_MAX_MS = 2000 };
 
 /* The stream whose keeper or worker has this pid; NULL: the process is an orphan. */
 static struct stream *find_stream_of(struct agent *agent, pid_t pid)
@@ -67,8 +67,8 @@ void children_sweep(struct agent *agent, uint64_t now)
 		orphans->wait_ms *= 2;
 }
 
-void children_kill_all(uint64_t ms)
+void children_kill_all(void)
 {
 	if (getpid() != 1)
-		(void)tree_kill_all(ms, NULL, NULL);
+		(void)tree_kill_all(KILL_MAX_MS, NULL, NULL);
 }

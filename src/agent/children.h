@@ -15,6 +15,6 @@ void children_reap(struct agent *agent);
 void children_set_orphans(struct agent *agent);
 /* Kills the orphans if there are any and the time for the next search has come. */
 void children_sweep(struct agent *agent, uint64_t now);
-/* Kills and reaps all descendants, for at most `ms`. Does nothing as PID 1: the kernel kills every
- * process of the PID namespace when the agent exits. */
-void children_kill_all(uint64_t ms);
+/* Kills and reaps all descendants, for at most two seconds. Does nothing as PID 1: the kernel kills
+ * every process of the PID namespace when the agent exits. */
+void children_kill_all(void);

@@ -19,7 +19,7 @@
 #include "base/fd.h"
 #include "base/num.h"
 
-enum { EVENTS = 64, END_MS = 2000, EXIT_AGENT = 70 };
+enum { EVENTS = 64, EXIT_AGENT = 70 };
 
 static struct agent agent;
 
@@ -44,7 +44,7 @@ static bool handle_input(void)
 	int r = dispatch_frames(&agent, &rest, &err);
 
 	if (r < 0) {
-		children_kill_all(END_MS);
+		children_kill_all();
 		agent_die(err.msg);
 	}
 	agent.in_start = (size_t)(rest.ptr - agent.in_bytes);
@@ -218,6 +218,6 @@ int main(int argc, char **argv)
 		reach_check_ahead((uint32_t)user);
 	while (run_turn())
 		continue;
-	children_kill_all(END_MS);
+	children_kill_all();
 	return 0;
 }

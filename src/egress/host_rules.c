@@ -42,6 +42,7 @@ static int read_rule(struct view text, enum host_rules_kind kind, struct host_ru
 	 * its ssh would stay open. */
 	if (kind == HOST_RULES_DENY && !has_port(text))
 		ret->is_any_port = true;
+	/* A caller who wants all hosts asks for the policy 'open', which has its own ceiling. */
 	if (view_is(text, "*") && kind != HOST_RULES_CALLER) {
 		ret->is_any = true;
 		return 0;
@@ -132,6 +133,7 @@ bool host_rules_match(const struct host_rules *rules, const struct net_host *hos
 	return false;
 }
 
+/* Whether every port that `rule` allows is one that `wide` allows. */
 static bool covers_ports(const struct host_rule *wide, const struct host_rule *rule)
 {
 	if (wide->is_any_port)
@@ -141,6 +143,7 @@ static bool covers_ports(const struct host_rule *wide, const struct host_rule *r
 	return rule->port == 0 ? wide->port == 0 : has_rule_port(wide, rule->port);
 }
 
+/* Whether every host that `rule` allows is one that `wide` allows. */
 static bool covers_hosts(const struct host_rule *wide, const struct host_rule *rule)
 {
 	if (wide->is_any || !rule->is_below)

@@ -97,6 +97,7 @@ int net_policy_decide(const struct net_policy *policy, const struct net_ceiling 
 {
 	bool allowed = false;
 
+	/* --deny-hosts holds for every policy, also for a host that --allow-hosts names. */
 	if (host_rules_match(&ceiling->deny, host, port))
 		return refuse_denied(host, port, why);
 	switch (policy->mode) {
@@ -118,6 +119,8 @@ int net_policy_decide(const struct net_policy *policy, const struct net_ceiling 
 
 /* --- the dialer --- */
 
+/* The dialer does not know which sandbox asks, and could not trust the server about it. So it
+ * allows what the operator allows for any sandbox, by whatever policy. */
 int net_ceiling_decide(const struct net_ceiling *ceiling, const struct net_host *host,
                        uint16_t port, struct error *why)
 {

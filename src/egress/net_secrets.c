@@ -27,7 +27,8 @@ static size_t prefix_length(const char *value)
 	return 0;
 }
 
-/* Each letter and digit becomes another one of its kind. Letters only from a to f and A to F in a
+/* The placeholder has the form of the value, because programs check it: the length, a known prefix,
+ * and for each letter and digit a random one of its kind. Letters only from a to f and A to F in a
  * value that has no others, which is hexadecimal. */
 static void make_placeholder(struct net_secret *secret)
 {

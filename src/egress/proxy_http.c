@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/text/base64.h"
 
+/* Some servers take LF alone for the end of a line. For them the head would end at "\n\n", and the
+ * bytes behind would be a second request, whose host was not checked (request smuggling). */
 int proxy_head_length(struct view bytes, size_t *ret, struct error *err)
 {
 	const char *end = memmem(bytes.ptr, bytes.len, "\r\n\r\n", 4);
@@ -118,6 +120,8 @@ static int read_request_line(struct parse *parse, struct view line, struct error
 
 /* --- fields --- */
 
+/* A server may take another one of two lengths for the end of the request, and read what follows as
+ * a second request. So the length stands once and is a plain number. */
 static int read_length(struct parse *parse, struct view value, struct error *err)
 {
 	uint64_t length = 0;
@@ -144,7 +148,8 @@ static int read_encoding(struct parse *parse, struct view value, struct error *e
 	return 0;
 }
 
-/* "Basic BASE64(USER:PASSWORD)" */
+/* "Basic BASE64(USER:PASSWORD)". A malformed field is like none: the gate refuses the request if it
+ * has a password. */
 static void read_password(struct parse *parse, struct view value)
 {
 	AUTO_FREE char *decoded = NULL;
@@ -166,7 +171,8 @@ static void read_password(struct parse *parse, struct view value)
 	parse->request->password[len] = '\0';
 }
 
-/* Fields that are for this connection, not for the server; Host is written anew. */
+/* Fields that are for this connection, not for the server. Proxy-Authorization has the password of
+ * the gate. Host is written anew, from the host that is checked. */
 static bool is_dropped(struct view name)
 {
 	static const char *const names[] = { "Connection", "Keep-Alive", "TE",

@@ -52,10 +52,9 @@
  *
  * `channel` in the event `started` is a connected stream socket with close-on-exec; it may be
  * blocking or not. The agent has the other end as descriptor 3, or its standard input and output
- * lead there. Inside, the agent needs to be PID 1
- * with a /proc of its own PID namespace, the capabilities CAP_SETUID, CAP_SETGID and CAP_KILL
- * unless agent and programs share one id, and SPEC_WORKSPACE, SPEC_HOME and /tmp writable for the
- * user of programs. */
+ * lead there. Inside, the agent needs to be PID 1 with a /proc of its own PID namespace, the
+ * capabilities CAP_SETUID, CAP_SETGID and CAP_KILL unless agent and programs share one id, and
+ * SPEC_WORKSPACE, SPEC_HOME and /tmp writable for the user of programs. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

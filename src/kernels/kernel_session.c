@@ -45,6 +45,7 @@ const struct kernel_program kernel_r = {
 	.text_end = kernel_r_end,
 	.session_prefix = "",
 	.runs_cells_only = true,
+	.limits_data = true,
 };
 
 /* Java runs a program only from a file, so a shell writes it. The kernel needs no text in BOOT. */

@@ -2,7 +2,12 @@
  * name code is saved, how it is compiled and run.
  *
  * Which languages a sandbox has is found out inside it by a probe: one shell script made from the
- * table, which looks along PATH and prints a line for each language it finds. */
+ * table, which looks along PATH and prints a line for each language it finds.
+ *
+ * To add a language, add a row to languages.c. Its runners are the ways to run it, each with the
+ * program to look for, the best for most users first. A language with a kernel (kernels.h) has
+ * sessions; without one, code is saved to a file, compiled if there is a command for that, and
+ * run. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +39,9 @@ struct language_runner {
 	/* Descriptor 3 of the program is a socket on which it tells the server what it displays:
 	 * SHOWN and CLEARED of sandbox/interpreter/kernel_wire.h. */
 	bool has_displays;
-	bool limits_data; /* see run_options */
+	/* RLIMIT_DATA is set below the memory limit: for programs that raise an error when an
+	 * allocation fails, which the kernel would otherwise kill. */
+	bool limits_data;
 	/* The kernel of fresh runs by this runner, if it is another one than that of the language;
 	 * or NULL. */
 	const struct kernel_program *kernel;

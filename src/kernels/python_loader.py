@@ -1,4 +1,4 @@
-# Python of run_code, or a process that it has forked
+# Python of run_code or fork
 import marshal,posix,sys
 take=lambda n,b=b'':b if len(b)==n else take(n,b+(posix.read(3,n-len(b))or posix._exit(0)))
 frame=lambda head:(head[:1],take(int.from_bytes(head[1:],'little')))

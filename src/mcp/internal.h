@@ -168,7 +168,7 @@ struct mcp_exchange *exchange_new(struct mcp_session *session, struct mcp_sink *
 void exchange_hold(struct mcp_exchange *exchange);    /* one more answer is expected */
 void exchange_release(struct mcp_exchange *exchange); /* the last one frees the exchange */
 
-/* input.c */
+/* mcp_input.c */
 MUST_CHECK int input_check_batch(const struct mcp_input *input, enum mcp_revision revision,
                                  struct error *err);
 bool input_is_handshake(const struct rpc_message *rpc);
@@ -201,7 +201,7 @@ char *session_encode_response(const struct mcp_session *session, json_t *id, jso
                               size_t *ret_len);
 /* Sends an error response that belongs to no call. */
 void session_send_error(struct mcp_session *session, struct mcp_exchange *exchange, json_t *id,
-                        enum rpc_code code, json_t *data, const char *text);
+                        enum rpc_code code, const char *text);
 /* Sends a notification to a sink of the session. Takes over params. */
 void session_notify(struct mcp_session *session, struct mcp_sink *sink, const char *method,
                     json_t *params);

@@ -19,16 +19,11 @@ const char *request_meta_version(const json_t *params)
 }
 
 /* The token is stored and repeated in each progress notification, so it has the limits of an id. */
-static bool is_token(const json_t *value)
-{
-	return rpc_is_id(value);
-}
-
 json_t *request_meta_progress_token(const json_t *params)
 {
 	json_t *token = json_object_get(get_meta(params), "progressToken");
 
-	return is_token(token) ? token : NULL;
+	return rpc_is_id(token) ? token : NULL;
 }
 
 static bool check_version(const json_t *value, struct request_meta *ret)
@@ -59,7 +54,7 @@ static bool check_level(const json_t *value, struct request_meta *ret)
 static bool check_token(const json_t *value, struct request_meta *ret)
 {
 	(void)ret;
-	return is_token(value);
+	return rpc_is_id(value);
 }
 
 static const struct member {

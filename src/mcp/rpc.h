@@ -31,7 +31,7 @@ struct rpc_message {
 	json_t *params;  /* an object, or NULL if absent or null */
 	bool bad_params; /* `params` is present, but neither an object nor null */
 	json_t *result;  /* of a response: an object, or NULL */
-	json_t *error;   /* likewise */
+	json_t *error;   /* of a response: an object, or NULL */
 };
 
 /* ERR_INVALID, or ERR_LIMIT for a long id: the value is no request, notification or response. */

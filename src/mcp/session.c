@@ -109,12 +109,12 @@ char *session_encode_response(const struct mcp_session *session, json_t *id, jso
 }
 
 void session_send_error(struct mcp_session *session, struct mcp_exchange *exchange, json_t *id,
-                        enum rpc_code code, json_t *data, const char *text)
+                        enum rpc_code code, const char *text)
 {
 	struct mcp_sink *sink = exchange != NULL ? exchange->sink : session->sink;
 	size_t len;
 	AUTO_FREE char *encoded = session_encode_response(session, id,
-	                                                  rpc_error(id, code, text, data), &len);
+	                                                  rpc_error(id, code, text, NULL), &len);
 
 	sink->send(sink, &(struct mcp_message){ .text = { encoded, len },
 	                                        .kind = MCP_RESPONSE,
@@ -141,7 +141,7 @@ static void respond_invalid(struct mcp_session *session, struct mcp_exchange *ex
 	enum rpc_code code = why->kind == ERR_SYNTAX ? RPC_PARSE_ERROR : RPC_INVALID_REQUEST;
 
 	log_info("message refused: %s", why->msg);
-	session_send_error(session, exchange, id, code, NULL, why->msg);
+	session_send_error(session, exchange, id, code, why->msg);
 }
 
 void mcp_session_reject(struct mcp_session *session, struct view first, struct view last,
@@ -166,6 +166,7 @@ struct mcp_call *session_find_call(const struct mcp_session *session, const json
 static void receive_request(struct mcp_session *session, const struct call_origin *origin,
                             const struct rpc_message *rpc)
 {
+	/* Two open calls with one id could not be told apart by a cancellation or a response. */
 	bool id_taken = session_find_call(session, rpc->id) != NULL;
 	struct mcp_call *call = call_new(session, origin, rpc);
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "sandbox/channel/channel.h"
@@ -69,19 +68,9 @@ static void set_busy(const struct sandbox *sandbox, const struct error *why, str
 
 /* --- the channel --- */
 
-static void enter_ready(struct sandbox *sandbox)
-{
-	sandbox->phase = PHASE_READY;
-	sandbox->row.state = SANDBOX_AWAKE;
-	sandbox->awake_ms = clock_now_ms();
-	sandbox_touch(sandbox);
-	idle_check_soon(sandbox->manager);
-	waiters_notify(&sandbox->waiters, EVENT_READY, NULL);
-}
-
 static void on_ready(void *ctx)
 {
-	sandbox_place_trusted(ctx, enter_ready);
+	sandbox_place_trusted(ctx, sandbox_enter_ready);
 }
 
 static void on_channel_failed(void *ctx, const struct error *why)

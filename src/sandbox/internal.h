@@ -154,6 +154,8 @@ void manager_free_sweeps(struct manager *manager);
 struct sandbox *sandbox_add(struct manager *manager, const struct sandbox_row *row);
 /* Has the engine start a sandbox that is asleep or new. */
 MUST_CHECK int sandbox_start(struct sandbox *sandbox, struct error *err);
+/* Makes a sandbox READY, here or as a guest, and notifies its waiters. */
+void sandbox_enter_ready(struct sandbox *sandbox);
 /* Wakes a sandbox that has just become ASLEEP, if callers have asked for it meanwhile. */
 void sandbox_wake_again(struct sandbox *sandbox);
 

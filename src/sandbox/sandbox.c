@@ -170,7 +170,19 @@ static int record_ready(struct sandbox *sandbox, struct error *err)
 	return sandbox->row.spec.fresh ? registry_set_fresh(manager->store, id, false, err) : 0;
 }
 
-static void enter_ready(struct sandbox *sandbox)
+void sandbox_enter_ready(struct sandbox *sandbox)
+{
+	sandbox->phase = PHASE_READY;
+	sandbox->row.state = SANDBOX_AWAKE;
+	sandbox->awake_ms = clock_now_ms();
+	sandbox_touch(sandbox);
+	if (!sandbox->is_guest) /* the holder has the gate */
+		sandbox_start_gate(sandbox);
+	idle_check_soon(sandbox->manager);
+	waiters_notify(&sandbox->waiters, EVENT_READY, NULL);
+}
+
+static void enter_own_ready(struct sandbox *sandbox)
 {
 	struct error err;
 
@@ -181,20 +193,14 @@ static void enter_ready(struct sandbox *sandbox)
 		sandbox_kill(sandbox);
 		return;
 	}
-	sandbox->phase = PHASE_READY;
-	sandbox->row.state = SANDBOX_AWAKE;
 	sandbox->row.spec.fresh = false;
 	sandbox->is_clean = false;
-	sandbox->awake_ms = clock_now_ms();
-	sandbox_touch(sandbox);
-	sandbox_start_gate(sandbox);
-	idle_check_soon(sandbox->manager);
-	waiters_notify(&sandbox->waiters, EVENT_READY, NULL);
+	sandbox_enter_ready(sandbox);
 }
 
 static void on_ready(void *ctx)
 {
-	sandbox_place_trusted(ctx, enter_ready);
+	sandbox_place_trusted(ctx, enter_own_ready);
 }
 
 /* Without its agent the sandbox cannot be used: kill the rest. The engine reports when it is

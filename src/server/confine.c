@@ -148,16 +148,12 @@ static int allow_reachable(const struct landlock *landlock, const char *state, s
 
 static int limit_files(const char *state, struct error *err)
 {
-	struct landlock landlock;
-	int r;
+	AUTO_LANDLOCK struct landlock landlock = { .ruleset = -1 };
 
-	if (landlock_open_isolated(&landlock, err) < 0)
+	if (landlock_open_isolated(&landlock, err) < 0 ||
+	    allow_reachable(&landlock, state, err) < 0)
 		return -1;
-	r = allow_reachable(&landlock, state, err);
-	if (r == 0)
-		r = landlock_enforce(&landlock, err);
-	landlock_close(&landlock);
-	return r;
+	return landlock_enforce(&landlock, err);
 }
 
 int confine_process(const struct confine_needs *needs, struct error *err)

@@ -29,7 +29,7 @@ struct profile_mounts {
 	struct side_paths side; /* of the profile execution-client */
 	struct profile_mount at[PROFILE_MOUNTS_MAX];
 	struct mcp_http_mount mounts[PROFILE_MOUNTS_MAX + 1]; /* "" and all prefixes */
-	size_t count;                                         /* of both */
+	size_t count;                                         /* of `at`; `mounts` has one more */
 };
 
 /* `chosen` is served by `mcp`. The contexts of the others begin as copies of `tools`, from which

@@ -73,7 +73,7 @@ struct tools_context {
 	const char *tools_dir, *skills_dir; /* their paths in a sandbox ("/tools"), or NULL */
 	const struct skills *skills;        /* loaded when the server started, or NULL */
 	bool no_persistent;     /* of the profile code-sandbox: each sandbox stands alone */
-	const char *no_network; /* struct profile */
+	const char *no_network; /* advice of the profile: see struct profile */
 	/* Responds with an error in the shape of the profile; NULL: a result with isError. */
 	void (*respond_error)(struct mcp_call *call, const struct error *why);
 	char instance[17]; /* this server process, for names of sandboxes that end with it */

@@ -37,7 +37,7 @@ static int copy_out(struct mcp_call *call, const void *args, struct error *err)
 		                                   .overwrite = a->overwrite,
 		                                   .preview = a->preview };
 
-	return copy_work_start(call, &options, err);
+	return copy_work_start(call, NULL, &options, err);
 }
 
 const struct mcp_tool tool_copy_out = {

@@ -17,7 +17,8 @@ struct delete_args {
 
 static const struct param params[] = {
 	ARG_REQUIRED(struct delete_args, sandbox, STRING, "", .more = "Id or name.", .max = 64,
-	             .also = PARAM_ALSO("sandbox_id"), .complete = work_complete_sandbox),
+	             .also = PARAM_ALSO("sandbox_id", "id", "name"),
+	             .complete = work_complete_sandbox),
 	{ 0 },
 };
 

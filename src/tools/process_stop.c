@@ -23,6 +23,7 @@ static const struct param params[] = {
 	  .min = 1,
 	  .max = PROCESS_ID_MAX,
 	  .offset = offsetof(struct stop_args, process),
+	  .also = PARAM_ALSO("process_id", "id"),
 	  .help = "Id from an earlier answer: \"p7\"." },
 	{ .name = "session",
 	  .type = PARAM_STRING,

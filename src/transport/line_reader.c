@@ -59,6 +59,8 @@ static void keep_last(struct line_edge *edge, struct view bytes)
 	edge->len = kept + n;
 }
 
+/* Of a line that is too long only the first and the last bytes are kept. The id of the request is
+ * usually among them, so that the client learns which request was refused. */
 static void discard_bytes(struct line_reader *reader, struct view bytes)
 {
 	if (bytes.len == 0)

@@ -32,7 +32,7 @@ class Inventory:
         self.box = box
         self.leftovers = Leftovers(box)
         self.claims = pathlib.Path("/var/lib/belljar/ids") if box.mode == "R" \
-            else box.directory / ".local/state/belljar/ids"
+            else box.home / ".local/state/belljar/ids"
 
     def rows(self):
         """The rows of the registry, from a copy: SQLite would leave files of root beside the database."""

@@ -83,6 +83,7 @@ class Box:
         self.mode, self.belljar, self.directory = mode, belljar, directory
         self.uid = MODES[mode]["uid"]
         self.state = directory / "state"
+        self.home = directory.parent / "home"    # of all tests, whose sandboxes share a skeleton there
         self.offered = directory / "offered"     # mounted as /escape in sandboxes, read-only
         self.canary = directory / "canary"       # a file of the host that no sandbox may read
         self.secret = "belljar-canary-" + os.urandom(16).hex()
@@ -91,7 +92,8 @@ class Box:
         self.canary.write_text(self.secret + "\n")
         os.chmod(self.canary, 0o644)
         os.utime(self.canary, (1, 1))            # reading it changes the access time
-        for path in (self.state, directory):
+        self.home.mkdir(mode=0o755, exist_ok=True)
+        for path in (self.state, self.home, directory):
             os.chown(path, self.uid, self.uid)
         for program in (directory.parent / "programs").iterdir():
             os.link(program, self.offered / program.name)
@@ -115,7 +117,7 @@ class Box:
         return line + ["--", *argv]
 
     def environment(self):
-        variables = {"PATH": os.environ["PATH"], "HOME": str(self.directory), "LANG": "C.UTF-8"}
+        variables = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"}
         if self.mode == "D":
             variables.update(BELLJAR_ENGINE="docker", BELLJAR_IMAGE=os.environ["ESCAPE_IMAGE"],
                              DOCKER_HOST=os.environ["DOCKER_HOST"])

@@ -191,6 +191,8 @@ class Magics(Notebook):
         self.gives("o, e", "('out\\n', 'err\\n')")
         self.gives("%%script --no-raise-error bash\nexit 3")
         self.gives("%%script --bg --proc p sh\nexit 4")
+        self.gives("%%script sh --out o\necho behind")
+        self.gives("o", "'behind\\n'")
         self.gives("p.wait()", "4")
         self.gives("%%sx\necho a\necho b", "['a', 'b']")
         self.gives("%%!\necho a", "['a']")
@@ -281,6 +283,7 @@ class Magics(Notebook):
     def test_other_magics_say_what_to_use(self):
         self.fails("%nonesuch x", "UsageError", "^the magic %nonesuch is not available here: use Python code, or !COMMAND")
         self.fails("%debug", "UsageError", "use print\\(\\), or %tb")
+        self.gives("%tb", out="Traceback (most recent call last):\n  File \"<cell 2>\", line 1, in <module>\n    %debug\nUsageError: the magic %debug is not available here: use print(), or %tb for the traceback: nobody can type into a debugger\n")
         self.fails("%%javascript\n1", "UsageError", 'a call with language "javascript"')
         self.fails("%bash", "UsageError", "is not available here")
         self.fails("%capture x", "UsageError", "^%capture does not exist: use %%capture$")

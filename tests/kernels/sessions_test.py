@@ -163,7 +163,7 @@ class Ruby(Session):
             self.shows(code)
         self.shows("x # yes", "1")
         self.gives("p x", "1\n")
-        self.assertRegex(self.kernel.cell("'a' * 20000").shown[0][1], r"a\n\.\.\. \(3618 bytes more\)$")
+        self.assertRegex(self.kernel.cell("'a' * 70000").shown[0][1], r"a\n\.\.\. \(8562 bytes more\)$")
 
     def test_errors_have_a_name_and_a_place(self):
         self.fails("def g\n  1 / 0\nend\ng", "ZeroDivisionError", "divided by 0",

@@ -8,7 +8,7 @@
 # `sh tests/vm/as.sh tester COMMAND...` in the script runs a command as a user with a delegated cgroup;
 # the user `plain` has no subordinate ids.
 #
-# The tree in the machine is a copy without objects, .git and node_modules. Changes in the machine are
+# The tree in the machine is a copy without objects, .git, node_modules and the unit tests of folders other than engine. Changes in the machine are
 # lost.
 #
 #   VM_DIR      the directory of the images (build/vm)
@@ -75,6 +75,7 @@ trap 'exit 143' TERM
 mkdir "$work/tree" "$work/extra" "$work/extra/vm"
 tar --exclude=./.git --exclude=./build/vm --exclude=./build/obj --exclude=./build/fuzz \
   --exclude=./build/lint --exclude='./build/*/obj' --exclude='*.o' --exclude='*.a' \
+  --exclude='./build/san/unit/[!e]*' --exclude=./build/san/replay \
   --exclude=node_modules -cf - . | tar -C "$work/tree" -xpf -
 truncate -s 2G "$work/tree.img"
 mke2fs -q -F -t ext4 -m 0 -O ^has_journal -E lazy_itable_init=1,root_owner=0:0 -L tree \

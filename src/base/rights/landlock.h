@@ -3,7 +3,7 @@
  * landlock_open() creates a ruleset that denies every file right the kernel knows, landlock_allow()
  * adds directories with the rights that remain there, landlock_enforce() binds the calling process
  * and all its descendants for good; the process must have set no_new_privs. The owner closes the
- * ruleset with landlock_close(); an enforced ruleset stays in force.
+ * ruleset, by AUTO_LANDLOCK or landlock_close(); an enforced ruleset stays in force.
  *
  * On a kernel without Landlock, or with version 1 of it, which could not allow renames between
  * directories, `ruleset` is -1 and all calls succeed without effect: the caller decides whether
@@ -47,6 +47,7 @@ MUST_CHECK int landlock_open(struct landlock *ret, struct error *err);
  * signals to processes outside (version 6). */
 MUST_CHECK int landlock_open_isolated(struct landlock *ret, struct error *err);
 void landlock_close(struct landlock *landlock);
+#define AUTO_LANDLOCK CLEANUP(landlock_close)
 
 /* Allows `rights`, as far as the ruleset denies them, on `fd` (O_PATH is enough) and below it. A
  * file takes none of the rights that only directories have. */

@@ -5,10 +5,14 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/trusted/trusted_names.h"
 #include "cli/support/help_text.h"
 #include "cli/support/out.h"
 #include "cli/verb.h"
 #include "server/options/options.h"
+#include "tools/catalogue.h"
 
 enum { SOURCE_WIDTH = 70 }; /* leaves room for escapes below 80 */
 
@@ -189,6 +193,57 @@ void section_config(void)
 		out("%s, as for\n.", json_kind(&option_specs[i]));
 		print_flag(&option_specs[i]);
 		out(" .\n");
+	}
+	out(".El\n");
+}
+
+static void print_params(const struct param *params)
+{
+	if (params == NULL)
+		return;
+	out(".Bl -tag -width Ds\n");
+	for (const struct param *p = params; p->type != PARAM_END; p++) {
+		char takes[300];
+
+		if (p->hidden)
+			continue;
+		out(".It Cm %s\n", p->name);
+		if (p->help[0] != '\0')
+			section_text(p->help);
+		if (p->more != NULL)
+			section_text(p->more);
+		out("Takes\n");
+		section_text(param_describe(p, takes, sizeof takes));
+		print_params(p->fields);
+	}
+	out(".El\n");
+}
+
+void section_tools(void)
+{
+	out(".Bl -tag -width Ds\n");
+	for (size_t i = 0; catalogue_tools[i] != NULL; i++) {
+		out(".It Cm %s\n", catalogue_tools[i]->name);
+		section_text(catalogue_tools[i]->help);
+		if (catalogue_tools[i]->more != NULL)
+			section_text(catalogue_tools[i]->more);
+		print_params(catalogue_tools[i]->params);
+	}
+	out(".El\n");
+}
+
+void section_trusted(void)
+{
+	out(".Bl -tag -width Ds\n");
+	for (size_t i = 0; i < trusted_kind_count; i++) {
+		const struct trusted_kind *kind = &trusted_kinds[i];
+		bool has_except = kind->except != NULL;
+		AUTO_FREE char *text = mem_format(
+		        "%s%s%s%s: %s.", kind->patterns, has_except ? " (but not " : "",
+		        has_except ? kind->except : "", has_except ? ")" : "", kind->reason);
+
+		out(".It Cm %s\n", kind->name);
+		section_text(text);
 	}
 	out(".El\n");
 }

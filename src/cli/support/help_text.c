@@ -81,8 +81,10 @@ static void print_option(const struct option_spec *spec)
 	int len = snprintf(left, sizeof left, "  --%s%s%s", spec->name,
 	                   spec->word != NULL ? " " : "", spec->word != NULL ? spec->word : "");
 
-	out("%s", left);
-	out_wrapped(OPTION_COLUMN, (size_t)len, help_text_option(spec, text));
+	/* A flag that reaches into the column of the texts has its text on the next line. */
+	out("%s%s", left, len >= OPTION_COLUMN ? "\n" : "");
+	out_wrapped(OPTION_COLUMN, len >= OPTION_COLUMN ? 0 : (size_t)len,
+	            help_text_option(spec, text));
 }
 
 /* Picks the option that is the example for environment variables and the configuration file: the

@@ -8,7 +8,7 @@
 
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/packet.h"
+#include "base/process/packet.h"
 #include "egress/dialer/internal.h"
 #include "loop/loop.h"
 #include "loop/watch.h"
@@ -34,7 +34,7 @@ struct dial_request {
 };
 
 /* The callback of the request's timer may be on the stack, so the memory is freed later. */
-static void remove_request(struct dial_request *request)
+void dial_cancel(struct dial_request *request)
 {
 	list_remove(&request->node);
 	request->dial->count--;
@@ -48,7 +48,7 @@ static void finish_request(struct dial_request *request, const struct dial_resul
 	dial_fn *done = request->done;
 	void *ctx = request->ctx;
 
-	remove_request(request);
+	dial_cancel(request);
 	done(ctx, result, why, is_refused);
 }
 
@@ -142,7 +142,7 @@ struct dial *dial_free(struct dial *dial)
 	if (dial == NULL)
 		return NULL;
 	while (!list_is_empty(&dial->requests))
-		remove_request(container_of(dial->requests.next, struct dial_request, node));
+		dial_cancel(container_of(dial->requests.next, struct dial_request, node));
 	(void)loop_watch_free(dial->watch);
 	(void)close(dial->socket);
 	loop_defer(dial->loop, free, dial);
@@ -175,9 +175,4 @@ int dial_start(struct dial *dial, const struct net_host *host, uint16_t port, bo
 	dial->count++;
 	*ret = request;
 	return 0;
-}
-
-void dial_cancel(struct dial_request *request)
-{
-	remove_request(request);
 }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/packet.h"
+#include "base/process/packet.h"
 #include "egress/dialer/internal.h"
 
 int dialer_start(const struct dialer_config *config, struct dialer *ret, struct error *err)

@@ -33,6 +33,7 @@ static bool is_own_address(const struct net_address *address)
 	return found;
 }
 
+/* A name can have hundreds of addresses, and each that does not answer takes CONNECT_MS. */
 static size_t keep_addresses(const struct addrinfo *list, struct net_address *ret)
 {
 	size_t count = 0;
@@ -64,7 +65,7 @@ static int resolve_host(const struct net_host *host, struct net_address *ret, si
 
 /* --- connecting --- */
 
-static int wait_for(int fd, short events, uint64_t end_ms)
+static int wait_until_ready(int fd, short events, uint64_t end_ms)
 {
 	struct pollfd ready = { .fd = fd, .events = events };
 	uint64_t now = clock_now_ms();
@@ -85,7 +86,7 @@ static int connect_address(const struct net_address *address, uint16_t port, str
 	if (connect(fd, (const struct sockaddr *)&to, len) < 0) {
 		if (errno != EINPROGRESS)
 			return error_sys(err, "connect");
-		if (wait_for(fd, POLLOUT, clock_now_ms() + CONNECT_MS) < 0)
+		if (wait_until_ready(fd, POLLOUT, clock_now_ms() + CONNECT_MS) < 0)
 			return error_set(err, ERR_SYSTEM, "connect: no answer within %d s",
 			                 CONNECT_MS / 1000);
 		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &size) < 0 || failure != 0) {
@@ -96,8 +97,10 @@ static int connect_address(const struct net_address *address, uint16_t port, str
 	return TAKE_FD(fd);
 }
 
-/* Connects to the first address that is allowed and answers. A refused address is not tried, and
- * if all are refused, the reason of the first one is reported. */
+/* Connects to the first address that is allowed and answers. connect(2) gets the same bytes that
+ * were checked: a name that is resolved a second time may lead to another address (DNS rebinding).
+ * A refused address is not tried, and if all are refused, the reason of the first one is
+ * reported. */
 static int connect_checked(const struct net_ceiling *ceiling, const struct net_host *host,
                            const struct dialer_request *request, struct dialer_reply *reply)
 {
@@ -127,7 +130,7 @@ static int connect_checked(const struct net_ceiling *ceiling, const struct net_h
 
 /* --- through a proxy of the host --- */
 
-/* The proxy's address is the operator's choice, so that it is not checked. */
+/* The operator has chosen the proxy, so its address is not checked. */
 static int connect_proxy(const struct upstream_proxy *proxy, struct error *err)
 {
 	struct net_address addresses[ADDRESSES_MAX];
@@ -150,7 +153,8 @@ static int read_answer(int fd, char *head, size_t size, struct error *err)
 	uint64_t end = clock_now_ms() + TUNNEL_MS;
 	size_t len = 0;
 
-	while (len + 1 < size && wait_for(fd, POLLIN, end) == 0 && read(fd, head + len, 1) == 1) {
+	while (len + 1 < size && wait_until_ready(fd, POLLIN, end) == 0 &&
+	       read(fd, head + len, 1) == 1) {
 		head[++len] = '\0';
 		if (len >= 4 && memcmp(head + len - 4, "\r\n\r\n", 4) == 0)
 			return 0;
@@ -182,7 +186,7 @@ static int connect_through(const struct upstream_proxy *proxy, const struct net_
 {
 	AUTO_FD int fd = -1;
 
-	/* The proxy resolves the name, so that only an address in the request can be checked. */
+	/* The proxy resolves names, so only an address in the request can be checked here. */
 	if (host->is_address && net_ceiling_decide_address(ceiling, host, &host->address,
 	                                                   request->port, false, &reply->err) < 0) {
 		reply->is_refused = true;

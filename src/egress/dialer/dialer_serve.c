@@ -1,9 +1,7 @@
 /* dialer_serve.c - the dialer's process: confines itself, then forks a child for each request. */
-#include <fcntl.h>
 #include <grp.h>
 #include <netdb.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -11,7 +9,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/packet.h"
+#include "base/process/helper.h"
+#include "base/process/packet.h"
 #include "base/rights/caps.h"
 #include "base/rights/landlock.h"
 #include "egress/dialer/dialer.h"
@@ -103,7 +102,7 @@ static NORETURN void serve_child(const struct dialer_config *config,
 	_exit(0);
 }
 
-static unsigned children;
+static unsigned children; /* that were forked and not yet reaped */
 
 static void reap_children(bool must_wait)
 {
@@ -123,6 +122,8 @@ static bool receive_request(int socket, struct dialer_request *ret)
 	return packet_receive(socket, ret, sizeof *ret);
 }
 
+/* The server may have been taken over by code of a client or of a sandbox, so the request is
+ * checked as if it came from outside, and against the dialer's own copy of the ceiling. */
 static void handle_request(const struct dialer_config *config, const struct upstream *upstream,
                            const struct dialer_request *request, int socket)
 {
@@ -138,6 +139,7 @@ static void handle_request(const struct dialer_config *config, const struct upst
 	if ((config->service == NULL || config->service->open != NULL) &&
 	    net_ceiling_decide(config->ceiling, &host, request->port, &err) < 0)
 		return refuse_request(socket, request, true, &err);
+	/* At the limit the dialer waits for a child to exit, which its alarm(2) bounds. */
 	reap_children(config->service == NULL && children >= DIAL_PENDING_MAX);
 	if (config->service != NULL && children >= SERVED_MAX) {
 		(void)error_set(&err, ERR_LIMIT, "%u connections are %s: try again later", children,
@@ -167,28 +169,32 @@ static void load_resolver(void)
 		freeaddrinfo(list);
 }
 
+/* getaddrinfo(3) reads its configuration again for each name, and may talk to a name service below
+ * /run. No path can be written but the cache of a service. */
 static int confine_files(const struct dialer_service *service, struct error *err)
 {
 	static const char *const readable[] = { "/etc", "/usr", "/lib", "/lib64", "/run", "/dev" };
-	struct landlock landlock;
-	int r = landlock_open(&landlock, err);
+	static const uint64_t reads = LANDLOCK_READ_FILE | LANDLOCK_READ_DIR;
+	AUTO_LANDLOCK struct landlock landlock = { .ruleset = -1 };
 
-	for (size_t i = 0; r == 0 && i < ARRAY_LEN(readable); i++)
-		if (access(readable[i], F_OK) == 0)
-			r = landlock_allow_path(&landlock, readable[i],
-			                        LANDLOCK_READ_FILE | LANDLOCK_READ_DIR, err);
-	if (r == 0 && service != NULL && service->dir != NULL)
-		r = landlock_allow_path(&landlock, service->dir,
-		                        LANDLOCK_READ_FILE | LANDLOCK_READ_DIR |
-		                                LANDLOCK_WRITE_FILE | LANDLOCK_MAKE_REG |
-		                                LANDLOCK_REMOVE_FILE,
-		                        err);
-	if (r == 0)
-		r = landlock_enforce(&landlock, err);
-	landlock_close(&landlock);
-	return r;
+	if (landlock_open(&landlock, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(readable); i++)
+		if (access(readable[i], F_OK) == 0 &&
+		    landlock_allow_path(&landlock, readable[i], reads, err) < 0)
+			return -1;
+	if (service != NULL && service->dir != NULL &&
+	    landlock_allow_path(&landlock, service->dir,
+	                        reads | LANDLOCK_WRITE_FILE | LANDLOCK_MAKE_REG |
+	                                LANDLOCK_REMOVE_FILE,
+	                        err) < 0)
+		return -1;
+	return landlock_enforce(&landlock, err);
 }
 
+/* The order: ids while the process may change them, capabilities, then the filter, which forbids
+ * the system calls of the other steps. Not dumpable: the proxy's password is in this memory, and
+ * with a single id programs of sandboxes have the same user. */
 static int confine_dialer(const struct dialer_config *config, struct error *err)
 {
 	uid_t id = config->id;
@@ -209,21 +215,10 @@ static int confine_dialer(const struct dialer_config *config, struct error *err)
 	               : 0;
 }
 
-/* The dialer must not hold open the server's output, whose reader waits for end of file, nor the
- * database and the locks of the server. */
 static int prepare_process(const struct dialer_config *config, int socket, struct error *err)
 {
-	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	(void)prctl(PR_SET_NAME, config->service != NULL ? config->service->name : "belljar-dialer",
-	            0, 0, 0);
-	/* Ctrl-C reaches the whole foreground group; the dialer exits when the server does. */
-	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
-		(void)signal(ignored[i], SIG_IGN);
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
-		return error_sys(err, "open /dev/null");
-	if (fd_close_others(&socket, 1, err) < 0)
+	if (helper_begin(config->service != NULL ? config->service->name : "belljar-dialer",
+	                 &socket, 1, err) < 0)
 		return -1;
 	load_resolver();
 	if (config->service != NULL && config->service->prepare != NULL &&

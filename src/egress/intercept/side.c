@@ -167,6 +167,8 @@ int side_connect(struct side *side, SSL_CTX *context, int fd, const struct net_h
 	                 X509_verify_cert_error_string(verified));
 }
 
+/* The program's handshake is compared with the name of its CONNECT by check_name(), which finds the
+ * name in the application data of the connection. */
 int side_accept(struct side *side, SSL_CTX *context, int fd, const struct net_host *host,
                 uint64_t end_ms)
 {
@@ -183,9 +185,11 @@ int side_accept(struct side *side, SSL_CTX *context, int fd, const struct net_ho
 
 /* --- bytes --- */
 
-static ssize_t wait_for(SSL *ssl, int r, short *ret)
+/* After SSL_read_ex() or SSL_write_ex(), which return only 1 and 0, returned 0. *ret: what to poll
+ * for. */
+static ssize_t explain_failure(SSL *ssl, short *ret)
 {
-	switch (SSL_get_error(ssl, r)) {
+	switch (SSL_get_error(ssl, 0)) {
 	case SSL_ERROR_WANT_READ:
 		*ret = POLLIN;
 		return SIDE_WAIT;
@@ -207,7 +211,7 @@ ssize_t side_read(struct side *side, char *ret, size_t size)
 	ERR_clear_error();
 	if (SSL_read_ex(side->ssl, ret, size, &len) == 1)
 		return (ssize_t)len;
-	r = wait_for(side->ssl, 0, &side->reading);
+	r = explain_failure(side->ssl, &side->reading);
 	side->was_cut = side->was_cut || r == SIDE_FAILED;
 	return r;
 }
@@ -220,7 +224,7 @@ ssize_t side_write(struct side *side, struct view bytes)
 	ERR_clear_error();
 	if (SSL_write_ex(side->ssl, bytes.ptr, bytes.len, &len) == 1)
 		return (ssize_t)len;
-	r = wait_for(side->ssl, 0, &side->writing);
+	r = explain_failure(side->ssl, &side->writing);
 	return r == SIDE_ENDED ? SIDE_FAILED : r;
 }
 

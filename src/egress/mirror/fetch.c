@@ -350,5 +350,8 @@ int fetch_run(const struct mirror *mirror, struct fetch *fetch, struct error *er
 		if (r == 1)
 			(void)snprintf(fetch->final_url, sizeof fetch->final_url, "%s", next);
 	}
+	/* A host without an address is a failure of the index, not a project that it lacks. */
+	if (r < 0)
+		err->kind = ERR_SYSTEM;
 	return r;
 }

@@ -116,11 +116,6 @@ void answer_info(const json_t *json, const char *runtime, struct docker_info *re
 	COPY(json, "IndexServerAddress", ret->index);
 }
 
-static int set_no_id(struct error *err)
-{
-	return error_set(err, ERR_SYSTEM, "the daemon answered without an id");
-}
-
 /* The id becomes a part of request paths, so a "/" or "?" in it must not pass. */
 static bool is_id(const char *text)
 {
@@ -134,7 +129,7 @@ int answer_id(const json_t *json, char out[DOCKER_ID_MAX], struct error *err)
 	const char *id = json_text(json, "Id");
 
 	if (id == NULL || !is_id(id))
-		return set_no_id(err);
+		return error_set(err, ERR_SYSTEM, "the daemon answered without an id");
 	(void)snprintf(out, DOCKER_ID_MAX, "%s", id);
 	return 0;
 }

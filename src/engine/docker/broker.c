@@ -1,9 +1,7 @@
 /* broker.c - the broker process: its start, its requests and its end (see internal.h). */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/capability.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +14,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/process/helper.h"
 #include "base/rights/caps.h"
 #include "engine/agent_image.h"
 #include "engine/docker/internal.h"
@@ -307,25 +306,13 @@ static int drop_capabilities(struct error *err)
 	return have != 0 ? caps_set(have, false, err) : caps_drop(err);
 }
 
-/* A Ctrl-C in the terminal sends SIGINT to the server and the broker. The server then puts its
- * sandboxes to sleep, which takes the broker: so the broker ignores signals, and exits when its
- * socket is closed. */
 static int set_up_process(const struct broker_options *options, int socket, struct error *err)
 {
-	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
 	const int keep[] = { socket, options->instance_lock, options->instances };
-	int null;
 
-	if (fd_close_others(keep, ARRAY_LEN(keep), err) < 0)
+	if (helper_begin("belljar-broker", keep, ARRAY_LEN(keep), err) < 0)
 		return -1;
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
-		return error_sys(err, "put /dev/null on descriptors 0 and 1");
-	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
-		(void)signal(ignored[i], SIG_IGN);
-	(void)signal(SIGCHLD, SIG_DFL);
 	(void)umask(077);
-	(void)prctl(PR_SET_NAME, "belljar-broker", 0, 0, 0);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)fd_raise_limit();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

@@ -26,7 +26,8 @@
 	const inspector = new Session();
 	inspector.connect();
 
-	const TEXT_MAX = 16 * 1024; // bytes of a value as text
+	const TEXT_MAX = 16 * 1024; // bytes of a message
+	const VALUE_MAX = 60 * 1024; // bytes of a value as text: the server cuts further, and says so
 	const DATA_MAX = 1000 * 1024; // bytes of other data: the size of a frame is limited
 	const HOOK = Symbol.for('belljar.hook'); // the global that holds the function a script calls
 	const KERNEL = 'belljar:kernel'; // the file name that the loader gives to this text
@@ -177,7 +178,7 @@
 			else if (bundle)
 				bundle.forEach((each) => show_data(...each));
 			else
-				send_shown('text/plain', cut_text(typeof value === 'string' ? value : inspect_value(value), TEXT_MAX), '');
+				send_shown('text/plain', cut_text(typeof value === 'string' ? value : inspect_value(value), VALUE_MAX), '');
 		}
 	}
 	display.json = (value) => show_data('application/json', JSON.stringify(value, null, 2) ?? 'null');
@@ -274,7 +275,7 @@
 		else if (bundle)
 			bundle.forEach((each) => show_data(...each));
 		else
-			send_shown('text/plain', cut_text(inspect_value(value), TEXT_MAX), '');
+			send_shown('text/plain', cut_text(inspect_value(value), VALUE_MAX), '');
 	}
 
 	function finish_cell() {

@@ -480,10 +480,11 @@ class Shell:
         return form
 
     def line_tb(self, line):
-        import traceback
         if getattr(sys, 'last_value', None) is not None:
-            traceback.print_exception(sys.last_type, sys.last_value, sys.last_traceback,
-                                      file=sys.stdout)
+            import traceback
+            whole = traceback.TracebackException(sys.last_type, sys.last_value, sys.last_traceback)
+            whole.stack[:] = [frame for frame in whole.stack if frame.filename != '<belljar>']
+            print(''.join(whole.format()), end='')
 
     # --- magics about magics and commands ---
 

@@ -31,15 +31,16 @@ def parse_options(line, letters):
 def run_script(shell, arguments, line, cell):
     """%%bash and its like: --out NAME, --err NAME, --bg, --proc NAME and --no-raise-error are
     options of the magic, the rest of the line is for the program."""
-    words, names = shlex.split(line), {}
-    while words and words[0] in ('--out', '--err', '--bg', '--proc', '--no-raise-error',
-                                 '--raise-error'):
-        option = words.pop(0)
-        is_named = option in ('--out', '--err', '--proc')
+    words, names, arguments = shlex.split(line), {}, arguments[:]
+    while words:
+        word = words.pop(0)
+        is_named = word in ('--out', '--err', '--proc')
         if is_named and not words:
-            raise usage_error('%s needs the name of a variable' % option)
-        names[option] = words.pop(0) if is_named else ''
-    arguments = arguments + words
+            raise usage_error('%s needs the name of a variable' % word)
+        if is_named or word in ('--bg', '--no-raise-error', '--raise-error'):
+            names[word] = words.pop(0) if is_named else ''
+        else:
+            arguments.append(word)
     if not arguments:
         raise usage_error('%%script needs a program: %%script PROGRAM [ARGUMENTS]')
     if '--bg' in names:

@@ -183,7 +183,7 @@ class Snippets {
 }
 
 class Kernel {
-	static final int TEXT_MAX = 16 * 1024; // characters of a value, of a message
+	static final int TEXT_MAX = 60 * 1024; // characters of a value, of a message: the server cuts further
 	final Snippets snippets = new Snippets(new String[0]);
 	final OutputStream[] streams = { new FileOutputStream(FileDescriptor.out), new FileOutputStream(FileDescriptor.err) };
 	final PrintStream out = System.out, err = System.err;

@@ -2,8 +2,9 @@
 # only.
 #
 # session_image.S joins this text with that of r_plots.R, its argument. The loader (kernel_session.c)
-# evaluates both and calls the function that they return with a connection to read from. R can neither read nor write a descriptor that is a socket, so two processes of cat do it;
-# they ignore SIGINT, which is sent to all processes of a session.
+# evaluates both and calls the function that they return with a connection to read from. R can neither
+# read nor write a descriptor that is a socket, so two processes of cat do it; they ignore SIGINT, which
+# is sent to all processes of a session.
 #
 # Values are printed as at R's prompt, and plots become pictures when the cell ends. R 3.5 and later.
 function(make_plots) function(input) {
@@ -44,7 +45,8 @@ function(make_plots) function(input) {
     text() # "cell"
     run <- list(name = text(), cwd = text(), code = text(), has_stdin = text() == "1", stdin = bytes())
     text() # the most pixels of a picture: those of png() below are fewer
-    c(run, list(bytes = as.numeric(text()), args = texts(), env = texts()))
+    run <- c(run, list(bytes = as.numeric(text()), args = texts(), env = texts()))
+    c(run, list(data_limit = if (at < length(body)) text()))
   }
 
   # Writes the server's mark behind all output, in which stdout() would allow no zero bytes.
@@ -104,12 +106,20 @@ function(make_plots) function(input) {
     }
   }
 
+  # Sets the soft limit for data, if the memory limit has changed since this process started. R has no
+  # function for that.
+  set_data_limit <- function(limit) {
+    if (!is.null(limit) && nzchar(Sys.which("prlimit")))
+      system2("prlimit", c(paste0("--pid=", Sys.getpid()), paste0("--data=", limit, ":")), stdout = FALSE, stderr = FALSE)
+  }
+
   # --- a cell
 
   evaluate_cell <- function(run, line) {
     if (nzchar(run$cwd))
       setwd(run$cwd)
     set_stdin(run)
+    set_data_limit(run$data_limit)
     if (length(run$args))
       arguments <<- run$args
     lines <- strsplit(run$code, "\n", fixed = TRUE)[[1]]

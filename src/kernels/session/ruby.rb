@@ -5,7 +5,7 @@
 # binding. A process that waits for a fresh run becomes that run, as `ruby main.rb` would. Ruby 2.5
 # and later.
 Class.new do
-  const_set :TEXT_MAX, 16 * 1024 # bytes of a value, of a message
+  const_set :TEXT_MAX, 60 * 1024 # bytes of a value, of a message: the server cuts further, and says so
   # The value of a cell is not shown if its last statement, or the method that it calls, is one of these.
   const_set :SILENT, %i[assign massign opassign def defs class module sclass alias undef void_stmt
                         while until for].freeze

@@ -37,8 +37,9 @@ static char *describe_params(const json_t *params, size_t *ret_len)
 	return json_write_sorted(all, ret_len);
 }
 
-/* JSON separates the parts, so that no part can be taken for the beginning of the next. OpenSSL
- * would otherwise read its configuration file, which the confined server cannot open. */
+/* The HMAC is over owner, method, arguments and payload, so the state of one call is of no use in
+ * another, or for another owner. JSON separates the parts: without it a client could move bytes
+ * from one part to the next. */
 static void make_mac(const struct request_state_key *key, const struct request_state_scope *scope,
                      struct view payload, unsigned char ret[MAC_SIZE])
 {
@@ -54,6 +55,7 @@ static void make_mac(const struct request_state_key *key, const struct request_s
 	json_push(parts, json_str_view((struct view){ params, len }));
 	json_push(parts, json_str_view(payload));
 	text = json_write(parts, &len);
+	/* The confined server cannot open OpenSSL's configuration file. */
 	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	if (HMAC(EVP_sha256(), key->bytes, sizeof key->bytes, (const unsigned char *)text, len, ret,
 	         &size) == NULL ||

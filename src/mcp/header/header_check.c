@@ -128,18 +128,18 @@ bool headers_check_notification(struct mcp_session *session, struct mcp_exchange
 	if (headers == NULL)
 		return true;
 	if (has_version && request_meta_version(rpc->params) == NULL) {
-		session_send_error(session, exchange, NULL, RPC_INVALID_PARAMS, NULL,
+		session_send_error(session, exchange, NULL, RPC_INVALID_PARAMS,
 		                   "params._meta: '" MCP_META_VERSION "' must be a string");
 		return false;
 	}
 	problem = find_notification_problem(headers, rpc);
 	if (problem != NULL) {
-		session_send_error(session, exchange, NULL, RPC_HEADER_MISMATCH, NULL, problem);
+		session_send_error(session, exchange, NULL, RPC_HEADER_MISMATCH, problem);
 		return false;
 	}
 	if (!has_version && headers->version != NULL && !names_stateless(headers) &&
 	    !is_known_handshake(headers->version)) {
-		session_send_error(session, exchange, NULL, RPC_BAD_VERSION_HEADER, NULL,
+		session_send_error(session, exchange, NULL, RPC_BAD_VERSION_HEADER,
 		                   "header MCP-Protocol-Version names no supported revision");
 		return false;
 	}

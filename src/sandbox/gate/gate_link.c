@@ -152,7 +152,7 @@ static void on_dialed(void *ctx, const struct dial_result *result, const struct 
 	}
 	forward_rest(link);
 	if (link->program_ended)
-		gate_relay_program_ended(link);
+		gate_relay_end_outside(link);
 }
 
 static bool is_password(const struct gate *gate, const char *given)
@@ -356,7 +356,7 @@ static void on_program_end(void *ctx, uint8_t channel)
 	(void)channel;
 	link->program_ended = true;
 	if (link->state == LINK_RELAY)
-		gate_relay_program_ended(link);
+		gate_relay_end_outside(link);
 	else if (link->state == LINK_HEAD)
 		gate_link_free(link);
 }

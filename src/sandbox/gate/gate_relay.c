@@ -117,7 +117,7 @@ static void confirm_bytes(struct gate_link *link)
 }
 
 /* Not for plain HTTP: some servers take shutdown(2) before their answer for an aborted request. */
-static void end_outside(struct gate_link *link)
+void gate_relay_end_outside(struct gate_link *link)
 {
 	if (link->program_ended && link->fd >= 0 && !link->is_http &&
 	    output_pending(link->output) == 0)
@@ -129,7 +129,7 @@ static void on_drained(void *ctx)
 	struct gate_link *link = ctx;
 
 	confirm_bytes(link);
-	end_outside(link);
+	gate_relay_end_outside(link);
 }
 
 /* The host does not read any more, but its answer may still be on the way. */
@@ -203,11 +203,6 @@ void gate_relay_resume(struct gate_link *link)
 		input_resume(link->input);
 	if (link->output != NULL && output_pending(link->output) == 0)
 		confirm_bytes(link);
-}
-
-void gate_relay_program_ended(struct gate_link *link)
-{
-	end_outside(link);
 }
 
 /* --- the beginning and the end --- */

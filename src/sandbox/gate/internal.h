@@ -133,9 +133,10 @@ MUST_CHECK int gate_relay_start(struct gate_link *link, int fd, struct error *er
 void gate_relay_head(struct gate_link *link, struct view head);
 /* Passes on bytes of the program. */
 void gate_relay_bytes(struct gate_link *link, struct view bytes);
-/* Goes on after a pause for the rate. */
+/* Continues after a pause for the rate limit. */
 void gate_relay_resume(struct gate_link *link);
-void gate_relay_program_ended(struct gate_link *link);
+/* The program has ended its direction: passes that on to the host, once all bytes are written. */
+void gate_relay_end_outside(struct gate_link *link);
 /* The agent takes more bytes. */
 void gate_relay_writable(struct gate_link *link);
 void gate_relay_stop(struct gate_link *link);

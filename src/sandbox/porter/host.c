@@ -345,6 +345,11 @@ void host_close(struct host_handle *handle)
 	free(handle);
 }
 
+bool host_handle_is_withdrawn(const struct host_handle *handle)
+{
+	return handle->dir->is_removed;
+}
+
 struct channel *host_handle_channel(const struct host_handle *handle)
 {
 	return handle->dir->state == HOST_DIR_OPEN ? handle->dir->channel : NULL;

@@ -64,6 +64,9 @@ MUST_CHECK int host_open(struct host *host, enum host_reach reach, const char *p
 /* May be called at any time, also before fn, which is not called then, and from within fn. */
 void host_close(struct host_handle *handle);
 
+/* True: the path's directory is a root that is not allowed any more. The porter may refuse a root
+ * after a path was found to be below it: host_open() then looks among the other directories. */
+bool host_handle_is_withdrawn(const struct host_handle *handle);
 struct channel *host_handle_channel(const struct host_handle *handle); /* NULL: it has failed */
 /* The path for the agent: relative to its root. */
 const char *host_handle_path(const struct host_handle *handle);

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/packet.h"
+#include "base/process/packet.h"
 #include "base/text/utf8.h"
 #include "engine/filter/filter.h"
 #include "loop/loop.h"

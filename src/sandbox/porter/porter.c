@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/packet.h"
+#include "base/process/packet.h"
 #include "sandbox/porter/internal.h"
 
 static int allow_options(struct porter_slots *slots, const struct porter_config *config,

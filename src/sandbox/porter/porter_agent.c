@@ -47,18 +47,13 @@ int porter_allow_common(const struct landlock *landlock, const struct porter_ima
  * of it, the agent's path resolution alone keeps it below its root. */
 static int confine_files(int directory, const struct porter_image *image, struct error *err)
 {
-	struct landlock landlock;
-	int r;
+	AUTO_LANDLOCK struct landlock landlock = { .ruleset = -1 };
 
-	if (landlock_open(&landlock, err) < 0)
+	if (landlock_open(&landlock, err) < 0 ||
+	    landlock_allow(&landlock, directory, PORTER_RIGHTS, err) < 0 ||
+	    porter_allow_common(&landlock, image, err) < 0)
 		return -1;
-	r = landlock_allow(&landlock, directory, PORTER_RIGHTS, err);
-	if (r == 0)
-		r = porter_allow_common(&landlock, image, err);
-	if (r == 0)
-		r = landlock_enforce(&landlock, err);
-	landlock_close(&landlock);
-	return r;
+	return landlock_enforce(&landlock, err);
 }
 
 /* Groups first and the user id last: without CAP_SETGID, which the change of the user id takes

@@ -8,7 +8,7 @@
 #include "engine/filter/filter.h"
 #include "sandbox/porter/internal.h"
 
-/* With roots any directory may be named later, so that only the kind of access can be limited. */
+/* With roots any directory may be named later, so only the kind of access can be limited. */
 static int allow_files(const struct landlock *landlock, const struct porter_slots *slots,
                        const struct porter_image *image, struct error *err)
 {
@@ -23,16 +23,12 @@ static int allow_files(const struct landlock *landlock, const struct porter_slot
 static int confine_files(const struct porter_slots *slots, const struct porter_image *image,
                          struct error *err)
 {
-	struct landlock landlock;
-	int r;
+	AUTO_LANDLOCK struct landlock landlock = { .ruleset = -1 };
 
-	if (landlock_open_isolated(&landlock, err) < 0)
+	if (landlock_open_isolated(&landlock, err) < 0 ||
+	    allow_files(&landlock, slots, image, err) < 0)
 		return -1;
-	r = allow_files(&landlock, slots, image, err);
-	if (r == 0)
-		r = landlock_enforce(&landlock, err);
-	landlock_close(&landlock);
-	return r;
+	return landlock_enforce(&landlock, err);
 }
 
 /* As root the porter becomes the owner of a directory in the child that becomes the agent, and

@@ -1,7 +1,5 @@
 /* porter_serve.c - the porter's process: confines itself, then handles one request at a time. */
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/fd.h"
-#include "base/packet.h"
+#include "base/process/helper.h"
+#include "base/process/packet.h"
 #include "engine/agent_image.h"
 #include "sandbox/porter/internal.h"
 
@@ -75,38 +73,21 @@ static NORETURN void exit_after_agents(void)
 	_exit(0);
 }
 
-/* The porter must not hold open the server's output, whose reader waits for end of file, nor the
- * database, locks and channels of the server. */
-static int close_server_descriptors(const struct porter_slots *slots, int socket, struct error *err)
-{
-	int keep[PORTER_DIRECTORIES_MAX + 1];
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	size_t count = 0;
-
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
-		return error_sys(err, "open /dev/null");
-	keep[count++] = socket;
-	for (size_t i = 0; i < slots->fixed; i++)
-		keep[count++] = slots->at[i].fd;
-	return fd_close_others(keep, count, err);
-}
-
 static int prepare_process(const struct porter_slots *slots, int socket, struct porter_image *image,
                            struct error *err)
 {
-	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
+	int keep[PORTER_DIRECTORIES_MAX + 1];
+	size_t count = 0;
 
-	(void)prctl(PR_SET_NAME, "belljar-porter", 0, 0, 0);
+	keep[count++] = socket;
+	for (size_t i = 0; i < slots->fixed; i++)
+		keep[count++] = slots->at[i].fd;
+	if (helper_begin("belljar-porter", keep, count, err) < 0)
+		return -1;
 	/* Not dumpable: a process of the same user, such as one of a sandbox with a single user id,
 	 * can neither attach with ptrace() nor open /proc/PID/fd. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	/* Ctrl-C reaches the whole foreground group, but a copy under way is the server's to stop:
-	 * the porter exits when the server closes the socket. */
-	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
-		(void)signal(ignored[i], SIG_IGN);
 	porter_count_agents();
-	if (close_server_descriptors(slots, socket, err) < 0)
-		return -1;
 	image->fd = agent_image_open(AGENT_ON_HOST, &image->is_sealed, err);
 	return image->fd < 0 ? -1 : porter_confine(slots, image, err);
 }

@@ -34,7 +34,8 @@ void process_feed(struct process *process)
 static int check_input_open(const struct process *process, struct error *err)
 {
 	if (process_is_over(process))
-		return error_set(err, ERR_INVALID, "%s has ended and reads no more input",
+		return error_set(err, ERR_INVALID,
+		                 "%s has ended and reads no more input: start the program again",
 		                 process->id);
 	if (!process->options.keep_input)
 		return error_set(
@@ -43,7 +44,9 @@ static int check_input_open(const struct process *process, struct error *err)
 		        "background: true to write to it later",
 		        process->id);
 	if (process->in_ended)
-		return error_set(err, ERR_INVALID, "the stdin of %s was closed by an earlier call",
+		return error_set(err, ERR_INVALID,
+		                 "the stdin of %s was closed by an earlier call: start the "
+		                 "program again to send more",
 		                 process->id);
 	return 0;
 }
@@ -99,7 +102,8 @@ int process_resize(struct process *process, uint16_t rows, uint16_t columns, str
 		                 "true",
 		                 process->id);
 	if (process->run == NULL)
-		return error_set(err, ERR_INVALID, "%s does not run", process->id);
+		return error_set(err, ERR_INVALID,
+		                 "%s does not run, so its terminal cannot be resized", process->id);
 	run_resize(process->run, rows, columns);
 	return 0;
 }

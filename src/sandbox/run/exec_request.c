@@ -11,9 +11,11 @@
 #include "sandbox/sandbox.h"
 
 enum { LIST_MAX = 60 * 1024, UMASK = 022 };
-/* Data that a program maps and never writes to. Programs that an interpreter starts have its limit,
- * and those of other languages map a few hundred MiB for data whatever they do. */
-static const uint64_t unused_min = SPEC_MIB(32), unused_max = SPEC_MIB(96);
+/* RLIMIT_DATA of a program is lower than the memory of its sandbox by what other processes use, so
+ * that a program which allocates piece by piece gets an error before the kernel kills it. Programs
+ * that an interpreter starts have its limit, and those of other languages map a few hundred MiB for
+ * data which they never write to. So a small sandbox has a higher limit than its memory. */
+static const uint64_t others_max = SPEC_MIB(64), unused_max = SPEC_MIB(96);
 static const uint64_t enough_data = SPEC_MIB(256);
 
 /* The environment of every program, unless the sandbox or the options override a variable. */
@@ -116,8 +118,10 @@ uint64_t run_data_limit(const struct sandbox *sandbox)
 {
 	uint64_t memory = sandbox_row(sandbox)->spec.limits.memory;
 
-	if (memory + unused_min >= enough_data)
-		return memory + unused_min;
+	uint64_t others = memory / 8 < others_max ? memory / 8 : others_max;
+
+	if (memory - others >= enough_data)
+		return memory - others;
 	return memory + unused_max < enough_data ? memory + unused_max : enough_data;
 }
 

@@ -119,9 +119,11 @@ static void on_message(void *ctx, const struct wire_message *message)
 	program->end.code = exited->code;
 	program->end.signal = exited->signal;
 	program->end.timed_out = (exited->flags & WIRE_EXITED_TIMED_OUT) != 0;
-	/* Of a program that was stopped, or timed out, all processes are killed anyway. */
+	/* Of a program that was stopped, or timed out, all processes are killed anyway. The kernel
+	 * of R has processes of its own, which outlive an interpreter that is killed. */
 	if ((exited->flags & WIRE_EXITED_LEFT) != 0 && !program->end.timed_out &&
-	    program->kill_timer == NULL)
+	    program->kill_timer == NULL &&
+	    (exited->signal == 0 || program->events->control == NULL))
 		run_end_add_left(&program->end, program->sandbox, exited->left);
 	program->has_exited = true;
 	loop_timer_start(program->overdue_timer, run_overdue_ms);

@@ -14,7 +14,9 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/share/internal.h"
 
-enum { HANDSHAKE_MS = 10000 }; /* for the request, and again for WELCOME */
+/* For the request, and again for WELCOME: a process that connects and sends nothing would keep one
+ * of the few connections (internal.h) from others. */
+enum { HANDSHAKE_MS = 10000 };
 
 /* --- the end --- */
 
@@ -155,6 +157,8 @@ static void on_awake(void *ctx, const struct error *why)
 	wire_link_sent(&relay->link, WIRE_HELLO);
 }
 
+/* The bytes come from another process of the same user, which may have another version of belljar,
+ * or may be a server that was taken over: no text is used before its end was found. */
 static int check_request(const struct share_request *request, struct error *err)
 {
 	if (memchr(request->version, '\0', sizeof request->version) == NULL ||

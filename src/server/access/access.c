@@ -112,6 +112,7 @@ void access_authenticate(void *ctx, struct http_request *request, struct mcp_htt
 		*ret = unknown;
 		return;
 	}
+	/* Only a client that has the whole secret learns that its token has expired. */
 	if (token_is_expired(token, time(NULL))) {
 		*ret = expired;
 		return;
@@ -124,6 +125,8 @@ void access_authenticate(void *ctx, struct http_request *request, struct mcp_htt
 
 /* --- changes --- */
 
+/* A line with another user or other scopes is another token: sessions that were opened with the old
+ * line have its owner and its scopes, and must not keep them. */
 static bool is_kept(const struct token_list *list, const struct token *token, int64_t now)
 {
 	for (size_t i = 0; i < list->count; i++)
@@ -148,6 +151,8 @@ void access_replace(struct access *access, struct token_list *tokens, access_los
 	token_list_done(&old);
 }
 
+/* A session or an event stream outlives the request that opened it, so access_authenticate() alone
+ * would let it work on after the expiry. */
 void access_expire(struct access *access, int64_t now, access_lost_fn *lost, void *ctx)
 {
 	char owner[OWNER_SIZE];

@@ -11,6 +11,8 @@
 #include "server/access/internal.h"
 #include "server/access/token_hash.h"
 
+/* The name is a field of the token file and a part of owners and of log lines: a space, a line end
+ * or a control character in it could forge another field or line. */
 bool token_is_user(struct view text)
 {
 	static const char others[] = "._@+-";

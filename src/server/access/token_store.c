@@ -26,6 +26,7 @@ static const char first_line[] =
 
 /* --- reading --- */
 
+/* Other users may read the file: it has hashes of 160 random bits, from which no token follows. */
 static int check_mode(const struct stat *st, struct error *err)
 {
 	if (!S_ISREG(st->st_mode))
@@ -96,7 +97,9 @@ struct edit {
 	struct token_list list;
 };
 
-/* alarm() would end the process, so the wait is a series of attempts. */
+/* The lock is on the directory: rename(2) replaces the file, so a lock on the file would be one on
+ * an inode that the next writer does not open. alarm(2) would end the process, so the wait is a
+ * series of attempts. */
 static int lock_directory(const char *path, int *ret, struct error *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -130,6 +133,7 @@ static void edit_close(struct edit *edit)
 
 static int read_locked(struct edit *edit, struct error *err)
 {
+	/* O_NONBLOCK: open(2) of a FIFO under this name would wait for a writer. */
 	AUTO_FD int fd = open(edit->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
@@ -160,6 +164,7 @@ static int edit_open(const char *path, struct edit *ret, struct error *err)
 	return 0;
 }
 
+/* The file keeps its owner: root may edit the file of a user whose server must still read it. */
 static int write_new(const struct edit *edit, int fd, struct view text, struct error *err)
 {
 	if (fd_write_all(fd, text, err) < 0)

@@ -45,7 +45,7 @@ struct http_service {
 	struct ports *ports;
 	struct loop_timer *expiry_timer, *drain_timer;
 	const char **hosts, **origins; /* NULL-terminated, or NULL */
-	char *texts[2];                /* of both */
+	char *texts[2];                /* what `hosts` and `origins` point into */
 	char owner[OWNER_MAX + 1];     /* of the last request with a user that a proxy named */
 	struct mcp_caller caller;      /* without tokens */
 	char *url;                     /* of http_service_url() */

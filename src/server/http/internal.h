@@ -39,7 +39,7 @@ enum secret_file { SECRET_TOKENS, SECRET_CERTIFICATE, SECRET_KEY, SECRET_FILES }
 struct secrets {
 	struct reloader reloader;
 	enum secret_file files[SECRET_FILES]; /* by the reloader's index */
-	char *paths[SECRET_FILES];            /* likewise */
+	char *paths[SECRET_FILES];            /* by the reloader's index */
 	size_t count;
 	struct access *access; /* NULL: no authentication */
 	struct http_tls *tls;  /* NULL: plain HTTP */

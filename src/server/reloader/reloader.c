@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/packet.h"
+#include "base/process/packet.h"
 #include "loop/watch.h"
 #include "server/reloader/internal.h"
 

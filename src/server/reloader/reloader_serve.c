@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
-#include "base/packet.h"
+#include "base/process/helper.h"
+#include "base/process/packet.h"
 #include "base/rights/caps.h"
 #include "base/rights/landlock.h"
 #include "engine/filter/filter.h"
@@ -141,36 +140,22 @@ static int confine_capabilities(struct error *err)
 /* The server's filter allows what the reloader does from now on: open, stat, poll, sendmsg. */
 static int confine_reloader(struct process *process, struct error *err)
 {
-	struct landlock landlock;
-	int r;
+	AUTO_LANDLOCK struct landlock landlock = { .ruleset = -1 };
 
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_sys(err, "prctl");
-	if (landlock_open_isolated(&landlock, err) < 0)
-		return -1;
-	r = watch_files(process, &landlock, err);
-	if (r == 0)
-		r = landlock_enforce(&landlock, err);
-	landlock_close(&landlock);
-	if (r < 0 || confine_capabilities(err) < 0)
+	if (landlock_open_isolated(&landlock, err) < 0 ||
+	    watch_files(process, &landlock, err) < 0 || landlock_enforce(&landlock, err) < 0 ||
+	    confine_capabilities(err) < 0)
 		return -1;
 	return filter_load(filter_for_server()) < 0 ? error_sys(err, "filter system calls") : 0;
 }
 
 static int prepare_process(struct process *process, struct error *err)
 {
-	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	(void)prctl(PR_SET_NAME, "belljar-reload", 0, 0, 0);
-	/* The reloader exits when the server closes the socket, after calls have ended. */
-	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
-		(void)signal(ignored[i], SIG_IGN);
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
-		return error_sys(err, "open /dev/null");
-	process->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (fd_close_others((const int[]){ process->socket, process->inotify }, 2, err) < 0)
+	if (helper_begin("belljar-reload", &process->socket, 1, err) < 0)
 		return -1;
+	process->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	return confine_reloader(process, err);
 }
 

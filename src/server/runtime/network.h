@@ -17,7 +17,7 @@ struct network {
 	 * malloc. NULL: no connection is intercepted. */
 	char *roots;
 	char pip_index[INDEX_URL_MAX + 1];    /* "": the installer's own default, the public one */
-	char npm_registry[INDEX_URL_MAX + 1]; /* likewise */
+	char npm_registry[INDEX_URL_MAX + 1]; /* "": the same */
 };
 
 /* The index that is used, also the public one. */

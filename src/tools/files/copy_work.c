@@ -243,11 +243,9 @@ static const char *host_param(const struct copy_work_options *options)
 	return options->is_out ? "target" : "source";
 }
 
-/* Called by host_open() when the host's directory is open, or cannot be opened. */
-static void on_host_open(void *ctx, const struct error *why)
+static int start_copy(struct copy_work *w, struct error *err)
 {
 	static const struct copy_events events = { on_progress, on_ended };
-	struct copy_work *w = ctx;
 	AUTO_FREE char *where = mem_format("%s: %s", host_param(&w->options),
 	                                   host_handle_label(w->handle));
 	AUTO_FREE char *where_inside = mem_format(
@@ -267,15 +265,9 @@ static void on_host_open(void *ctx, const struct error *why)
 		.max_bytes = w->work.context->copy_bytes,
 		.max_count = COPY_ENTRIES_MAX,
 	};
-	struct error err;
 
 	w->progress_ms = clock_now_ms();
-	if (why != NULL) {
-		err = *why;
-		(void)error_wrap(&err, "%s", host_param(&w->options));
-		work_fail(&w->work, &err);
-	} else if (copy_start(&options, &events, w, &w->copy, &err) < 0)
-		work_fail(&w->work, &err);
+	return copy_start(&options, &events, w, &w->copy, err);
 }
 
 static bool ends_in_slash(const char *path)
@@ -289,6 +281,30 @@ static enum host_reach find_reach(const struct mcp_call *call)
 	return mcp_call_has_roots(call) ? HOST_ALL_DIRS : HOST_FIXED_DIRS;
 }
 
+static int open_host(struct work *work, struct error *err);
+
+/* Called by host_open() when the host's directory is open, or cannot be opened. */
+static void on_host_open(void *ctx, const struct error *why)
+{
+	struct copy_work *w = ctx;
+	struct error err;
+	int r;
+
+	if (why == NULL)
+		r = start_copy(w, &err);
+	else if (host_handle_is_withdrawn(w->handle)) {
+		/* The porter has refused the root only after the path was found to be below it.
+		 * The path may be below another root, too. */
+		host_close(TAKE_PTR(w->handle));
+		r = open_host(&w->work, &err);
+	} else {
+		err = *why;
+		r = error_wrap(&err, "%s", host_param(&w->options));
+	}
+	if (r < 0)
+		work_fail(&w->work, &err);
+}
+
 static int open_host(struct work *work, struct error *err)
 {
 	struct copy_work *w = container_of(work, struct copy_work, work);
@@ -298,6 +314,8 @@ static int open_host(struct work *work, struct error *err)
 		return error_wrap(err, "%s", host_param(&w->options));
 	/* A slash at the end of a target says that a directory goes into it, so it is kept there;
 	 * at the end of a source it means nothing. */
+	free(w->host_path);
+	free(w->inside);
 	w->host_path = mem_format("%s%s", host_handle_path(w->handle),
 	                          w->options.is_out && ends_in_slash(w->options.host) ? "/" : "");
 	w->inside = w->options.inside != NULL
@@ -372,8 +390,8 @@ static int check_host_path(struct mcp_call *call, const struct copy_work_options
 }
 
 /* The paths are checked first, so that a wrong one does not make or wake a sandbox. */
-int copy_work_start_in(struct mcp_call *call, struct sandbox *sandbox,
-                       const struct copy_work_options *options, struct error *err)
+int copy_work_start(struct mcp_call *call, struct sandbox *sandbox,
+                    const struct copy_work_options *options, struct error *err)
 {
 	const struct tools_context *context = mcp_call_app(call);
 	struct copy_work *w;
@@ -400,10 +418,4 @@ int copy_work_start_in(struct mcp_call *call, struct sandbox *sandbox,
 	if (options->inside != NULL)
 		w->options.inside = w->inside_option = mem_dup(options->inside);
 	return 0;
-}
-
-int copy_work_start(struct mcp_call *call, const struct copy_work_options *options,
-                    struct error *err)
-{
-	return copy_work_start_in(call, NULL, options, err);
 }

@@ -35,13 +35,10 @@ struct copy_work_options {
 	json_t *(*answer)(const struct mcp_call *call, const struct copy_done *done);
 };
 
-/* Copies *options and the two paths in it. */
-MUST_CHECK int copy_work_start(struct mcp_call *call, const struct copy_work_options *options,
-                               struct error *err);
-
-/* The same in a sandbox that the caller has found; NULL: in options->sandbox. */
-MUST_CHECK int copy_work_start_in(struct mcp_call *call, struct sandbox *sandbox,
-                                  const struct copy_work_options *options, struct error *err);
+/* Copies *options and the two paths in it. `sandbox` is one that the caller has found; NULL: the
+ * one of options->sandbox. */
+MUST_CHECK int copy_work_start(struct mcp_call *call, struct sandbox *sandbox,
+                               const struct copy_work_options *options, struct error *err);
 
 /* The output table of both tools. */
 extern const struct param copy_work_output[];

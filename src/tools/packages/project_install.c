@@ -94,7 +94,7 @@ static void describe_reply(struct project_install *install, const struct package
 		package_text_add_escaped(&text, why->msg);
 	else if (has_installed)
 		package_text_add(&text, "installed before this run, as %s lists: ", names);
-	text.size = sizeof install->remark / 2; /* the rest is for what went wrong */
+	text.size = sizeof install->remark / 2; /* the other half is for failures */
 	if (why == NULL)
 		package_text_add_list(&text, &reply->installed);
 	text.size = sizeof install->remark;
@@ -221,7 +221,7 @@ static bool needs_reading(const struct project_install *install)
 static bool start_next_dir(struct project_install *install)
 {
 	struct sandbox *sandbox = install->work->sandbox;
-	struct list none; /* no call waits for one that leads none */
+	struct list none; /* stays empty: no call waits for a project without an installer */
 
 	for (; install->dir < install->place.dir_count; install->dir++) {
 		struct project *project = project_find(sandbox, install->place.dirs[install->dir],

@@ -34,7 +34,7 @@ enum code_sandbox_message {
 	TEXT_NO_CONTAINER,    /* id */
 	TEXT_NO_WORKSPACE,    /* id of the container, id of the workspace */
 	TEXT_WORKSPACE_READY, /* a sentence about the image, or "" */
-	TEXT_SANDBOX_READY,   /* likewise */
+	TEXT_SANDBOX_READY,   /* a sentence about the image, or "" */
 	TEXT_NO_IMAGES,       /* engine, image */
 	TEXT_OTHER_IMAGE,     /* the image that is used, the one that was named */
 	TEXT_IMAGE_UNUSED,    /* image */

@@ -106,7 +106,7 @@ static int copy_into(struct mcp_call *call, const struct code_sandbox_args *a,
 		return profile_refuse(call, &err);
 	options.inside = target;
 	options.overwrite = true;
-	if (copy_work_start_in(call, sandbox, &options, &err) < 0)
+	if (copy_work_start(call, sandbox, &options, &err) < 0)
 		return profile_refuse(call, &err);
 	return 0;
 }
@@ -150,16 +150,16 @@ static int copy_out(struct mcp_call *call, const void *args, struct error *err)
 	    code_sandbox_resolve(base, a->container_src_path, &source, err) < 0)
 		return profile_refuse(call, err);
 	name = mem_dup(source);
-	if (copy_work_start_in(call, sandbox,
-	                       &(struct copy_work_options){
-	                               .is_out = true,
-	                               .host = target != NULL ? target : last_name_of(name),
-	                               .host_argument = "local_dest_path",
-	                               .inside = source,
-	                               .inside_argument = "container_src_path",
-	                               .overwrite = true,
-	                               .answer = describe_local },
-	                       err) < 0)
+	if (copy_work_start(call, sandbox,
+	                    &(struct copy_work_options){
+	                            .is_out = true,
+	                            .host = target != NULL ? target : last_name_of(name),
+	                            .host_argument = "local_dest_path",
+	                            .inside = source,
+	                            .inside_argument = "container_src_path",
+	                            .overwrite = true,
+	                            .answer = describe_local },
+	                    err) < 0)
 		return profile_refuse(call, err);
 	return 0;
 }

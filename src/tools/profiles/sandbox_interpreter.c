@@ -129,7 +129,7 @@ static void on_cancel(struct mcp_call *call, void *ctx)
 
 	(void)call;
 	init->is_cancelled = true;
-	sandbox_delete(init->sandbox, NULL, NULL); /* which ends the installation */
+	sandbox_delete(init->sandbox, NULL, NULL); /* ends the installation, too */
 }
 
 static void on_python_added(void *ctx, const char *image, const struct error *why)
@@ -188,7 +188,7 @@ static void handle_no_python(struct profile_work *w, struct view why)
 	}
 	init = initialization_new(call, a, sandbox);
 	(void)work_take_call(&w->file.work);
-	mcp_call_on_cancel(call, NULL, NULL); /* of the work, which is gone */
+	mcp_call_on_cancel(call, NULL, NULL); /* the callback of the work, which was freed */
 	mcp_call_on_cancel(call, on_cancel, init);
 	wake_progress_start(&init->progress, call, sandbox);
 	sandbox_add_python(sandbox, on_python_added, init);

@@ -17,7 +17,7 @@ struct skills;
 struct front_matter {
 	char name[65];          /* one printable line, or "" */
 	char description[1025]; /* one printable line, or ""; a longer one ends in "..." */
-	char version[33], dependencies[257]; /* likewise */
+	char version[33], dependencies[257]; /* as `description` */
 	size_t body;                         /* offset of the text behind the front matter */
 };
 

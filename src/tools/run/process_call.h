@@ -46,5 +46,5 @@ uint64_t process_call_total(struct process *process);
 	{                                                                                          \
 		.name = "process", .type = PARAM_STRING, .required = true, .min = 1,               \
 		.max = PROCESS_ID_MAX, .offset = offsetof(type_, member_),                         \
-		.help = "Id, such as \"p7\"."                                                      \
+		.also = PARAM_ALSO("process_id", "id"), .help = "Id, such as \"p7\"."              \
 	}

@@ -38,7 +38,7 @@ struct process_work {
 	bool waits_for_changes;
 	struct project_install project;                                /* before the start */
 	struct auto_install packages;                                  /* after the end */
-	char remark[PROJECT_REMARK_MAX + AUTO_INSTALL_REMARK_MAX + 4]; /* of both */
+	char remark[PROJECT_REMARK_MAX + AUTO_INSTALL_REMARK_MAX + 4]; /* of project and packages */
 	uint64_t mark; /* of changed_files_mark(), before the start */
 };
 
@@ -47,14 +47,18 @@ static struct process_work *process_work_of(struct work *work)
 	return container_of(work, struct process_work, work);
 }
 
-/* When the call is answered at the latest. */
-static uint64_t find_answer_time(const struct process_work *run)
+/* When the client has to have an answer. A task has it whenever the process ends. */
+static uint64_t find_due_time(const struct process_work *run)
 {
-	if (run->options.is_background)
-		return clock_now_ms() + BACKGROUND_MS;
 	return mcp_call_is_task(run->work.call)
 	               ? UINT64_MAX
 	               : run->began_ms + run->work.context->answer_within_ms;
+}
+
+/* Until when the call waits for its process. */
+static uint64_t find_wait_end(const struct process_work *run)
+{
+	return run->options.is_background ? clock_now_ms() + BACKGROUND_MS : find_due_time(run);
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -193,25 +197,28 @@ static void wait_for_changes(struct process_work *run)
 
 static void on_waited(void *ctx);
 
-/* The answer is due and the process still runs: a client that knows tasks gets a task instead of
- * the id of the process, and the result when the process has ended. */
-static bool wait_as_task(struct process_work *run)
+static void start_wait(struct process_work *run, uint64_t until_ms)
 {
 	const struct wait_options wait = { .call = run->work.call,
 		                           .began_ms = run->began_ms,
-		                           .until_ms = UINT64_MAX,
+		                           .until_ms = until_ms,
 		                           .exited = ask_for_changes,
 		                           .fn = on_waited,
 		                           .ctx = run };
 
+	wait_process_start(&run->wait, run->process, &wait);
+}
+
+/* The answer is due and the process still runs: a client that knows tasks gets a task instead of
+ * the id of the process, and the result when the process has ended. */
+static bool wait_as_task(struct process_work *run)
+{
 	if (run->options.is_background || run->work.is_cancelled ||
 	    !mcp_call_start_task(run->work.call))
 		return false;
-	wait_process_start(&run->wait, run->process, &wait);
+	start_wait(run, UINT64_MAX);
 	return true;
 }
-
-static void start_wait(struct process_work *run);
 
 static void finish_run(struct process_work *run)
 {
@@ -243,7 +250,7 @@ static int repeat_run(struct process_work *run, struct error *err)
 	run->process = again;
 	changed_files_done(&run->changed);
 	run->changes = CHANGES_UNASKED;
-	start_wait(run);
+	start_wait(run, find_wait_end(run));
 	return 0;
 }
 
@@ -259,7 +266,7 @@ static void on_installed(void *ctx, bool is_installed)
 
 static bool install_missing(struct process_work *run)
 {
-	uint64_t now = clock_now_ms(), end = find_answer_time(run);
+	uint64_t now = clock_now_ms(), end = find_wait_end(run);
 
 	if (run->options.is_background || run->work.is_cancelled || now >= end)
 		return false;
@@ -280,18 +287,6 @@ static void on_waited(void *ctx)
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-static void start_wait(struct process_work *run)
-{
-	const struct wait_options wait = { .call = run->work.call,
-		                           .began_ms = run->began_ms,
-		                           .until_ms = find_answer_time(run),
-		                           .exited = ask_for_changes,
-		                           .fn = on_waited,
-		                           .ctx = run };
-
-	wait_process_start(&run->wait, run->process, &wait);
-}
-
 static int start_process(struct process_work *run, struct error *err)
 {
 	struct process_options *options = &run->options.process;
@@ -304,7 +299,7 @@ static int start_process(struct process_work *run, struct error *err)
 	run->mark = changed_files_mark();
 	if (process_start(run->work.sandbox, options, &run->process, err) < 0)
 		return -1;
-	start_wait(run);
+	start_wait(run, find_wait_end(run));
 	return 0;
 }
 
@@ -322,12 +317,9 @@ static void on_project(void *ctx, const struct error *why)
 static int begin_run(struct work *work, struct error *err)
 {
 	struct process_work *run = process_work_of(work);
-	uint64_t until = mcp_call_is_task(work->call)
-	                         ? UINT64_MAX
-	                         : run->began_ms + work->context->answer_within_ms;
 
-	if (project_install_start(&run->project, work, &run->options.process, until, on_project,
-	                          run))
+	if (project_install_start(&run->project, work, &run->options.process, find_due_time(run),
+	                          on_project, run))
 		return 0;
 	return start_process(run, err);
 }

@@ -23,8 +23,8 @@
 /* A path in the sandbox. */
 #define ARG_PATH(args_, member_, help_, ...)                                                       \
 	ARG(args_, member_, STRING, help_, .more = "Absolute, or relative to /workspace.",         \
-	    .also = PARAM_ALSO("file_path", "filename"), .min = 1, .max = TOOL_PATH_MAX,           \
-	    __VA_ARGS__)
+	    .also = PARAM_ALSO("file_path", "filename", "file", "directory", "dir"), .min = 1,     \
+	    .max = TOOL_PATH_MAX, __VA_ARGS__)
 /* The encoding of a file's bytes, or "base64" for bytes in the JSON. Decoding yields
  * encoding_names[i]. */
 #define ARG_ENCODING(args_, member_, help_)                                                        \

@@ -7,8 +7,10 @@
 #include "transport/http/head.h"
 
 enum {
-	SIZE_DIGITS_MAX = 8,   /* of one chunk: up to 4 GiB */
-	EXTRA_MAX = 16 * 1024, /* bytes of all extensions and trailers of a body */
+	SIZE_DIGITS_MAX = 8, /* of one chunk: up to 4 GiB */
+	/* Bytes of all extensions and trailers of a body. They are no part of max_body, so a client
+	 * could send them without end. */
+	EXTRA_MAX = 16 * 1024,
 };
 
 void body_init(struct body_reader *reader, const struct head *head)
@@ -43,7 +45,8 @@ static bool take_size_byte(struct body_reader *reader, char c)
 }
 
 /* Takes a byte of an extension or a trailer, which are counted: one of `class`, or `end`, which
- * leads to the state `next`. */
+ * leads to the state `next`. Trailers are checked and dropped: a field that comes after the body,
+ * such as Authorization or Content-Length, must not change what was decided by the head. */
 static bool take_extra_byte(struct body_reader *reader, char c, enum char_class class, char end,
                             enum body_state next)
 {

@@ -16,7 +16,7 @@
 enum {
 	LINGER_MS = 2000,
 	HELD_BYTES = LOOP_SOCKET_CHUNK, /* with more than this the socket is not read */
-	QUEUE_MAX = 1 << 30,
+	QUEUE_MAX = 1 << 30, /* only for the buffer: http_stream_write() applies max_queue */
 };
 
 static const struct view no_bytes = { "", 0 };
@@ -85,7 +85,9 @@ static void start_linger(struct conn *conn)
 	loop_socket_shutdown(conn->socket);
 }
 
-/* Drops the rest of a body after the response. */
+/* Reads the rest of a body that the handler did not want. Its bytes must not be taken for the next
+ * request: a client behind a proxy that shares the connection could send a request in the name of
+ * another (request smuggling). A rest that is too long, or malformed, ends the connection. */
 static void skip_body(struct conn *conn, struct view *bytes)
 {
 	enum body_result result;
@@ -162,7 +164,7 @@ static void advance_ended_conn(struct conn *conn, bool has_queue)
 	conn_set_state(conn, CONN_FLUSH);
 }
 
-/* Closes or goes on, after input or output has been handled. */
+/* Closes the connection, pauses it or resumes it, after input or output has been handled. */
 static void advance_conn(struct conn *conn)
 {
 	bool has_queue = conn->queue.len != conn->queue_start;
@@ -354,7 +356,8 @@ void conn_new(struct http_server *server, int fd, const struct http_listener_opt
 	server->conn_count++;
 	conn->written_ms = clock_now_ms();
 	conn_set_state(conn, CONN_IDLE);
-	/* A client that has just connected has a request to send. */
+	/* A client that has just connected has a request to send. head_ms, not the longer idle_ms:
+	 * connections on which nothing is sent would use up the places of all clients. */
 	conn->deadline_ms = clock_now_ms() + server->config.limits.head_ms;
 	server_start_sweep(server);
 }

@@ -150,7 +150,7 @@ void conn_write(struct conn *conn, const struct view *parts, size_t count)
 		len += parts[i].len;
 	if (server->corked == conn && len <= server->cork.max - server->cork.len) {
 		for (size_t i = 0; i < count; i++)
-			(void)!buf_add(&server->cork, parts[i], &err); /* fits */
+			(void)!buf_add(&server->cork, parts[i], &err); /* the length was compared */
 		return;
 	}
 	if (server->corked == conn && server->cork.len != 0)

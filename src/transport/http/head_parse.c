@@ -57,6 +57,7 @@ struct parse {
 	bool has_host, has_length, has_coding, says_close, says_keep_alive;
 };
 
+/* Of HTTP/1.2 and later versions the parser cannot know where a message ends. */
 static enum head_verdict read_version(struct parse *parse, struct view version)
 {
 	if (version.len != 8 || memcmp(version.ptr, "HTTP/", 5) != 0 ||
@@ -84,7 +85,9 @@ static enum head_verdict read_method(struct parse *parse, struct view method)
 	return HEAD_UNKNOWN_METHOD;
 }
 
-/* Splits the target at its first '?' and decodes the path. `target` is terminated. */
+/* Splits the target at its first '?' and decodes the path. `target` is terminated. A target with a
+ * host ("GET http://host/") is refused: the server would have to decide which of two hosts counts,
+ * that or the one of the field Host. */
 static enum head_verdict read_target(struct parse *parse, char *target)
 {
 	struct head *head = parse->head;
@@ -131,7 +134,9 @@ static enum head_verdict read_request_line(struct parse *parse, char *line, size
 	return read_target(parse, target + 1);
 }
 
-/* Whether `text` is a host with or without a port, as in the field Host. */
+/* Whether `text` is a host with or without a port, as in the field Host. The field is compared with
+ * the names of this server (guard.c, against DNS rebinding), so no form passes that a browser or a
+ * proxy could read as another host: no user, no path, no space. */
 static bool is_host(struct view text)
 {
 	const char *end = text.ptr + text.len, *at = text.ptr;
@@ -218,6 +223,8 @@ static enum head_verdict read_known_field(struct parse *parse, enum field_id id,
 	return HEAD_VALID;
 }
 
+/* Whether the caller's rules forbid that the field is repeated. A rule "x-*" stands for all names
+ * with that beginning. */
 static bool is_in_single_fields(const struct head_rules *rules, const char *name)
 {
 	for (const char *const *single = rules->single_fields; single != NULL && *single != NULL;
@@ -239,6 +246,8 @@ static bool is_repeated(const struct parse *parse, const char *name)
 	return false;
 }
 
+/* A field such as Content-Length or Authorization that stands twice is refused: a proxy in front of
+ * this server may use the first one, and this server the last. */
 static enum head_verdict add_field(struct parse *parse, const char *name, const char *value)
 {
 	struct head *head = parse->head;
@@ -264,11 +273,13 @@ static enum head_verdict read_field(struct parse *parse, char *line, size_t len)
 {
 	char *end = line + len, *at = line, *value;
 
+	/* Some programs take such a line for a part of the value before it, others for a field. */
 	if (*line == ' ' || *line == '\t')
 		return HEAD_FOLDED;
 	for (; at < end && char_is(*at, CHAR_TOKEN); at++)
 		if (*at >= 'A' && *at <= 'Z')
 			*at = (char)(*at + ('a' - 'A'));
+	/* No space before the colon: "Content-Length : 5" is that field to some programs only. */
 	if (at == line || at == end || *at != ':')
 		return HEAD_BAD_NAME;
 	*at++ = '\0';
@@ -284,7 +295,9 @@ static enum head_verdict read_field(struct parse *parse, char *line, size_t len)
 	return add_field(parse, line, value);
 }
 
-/* Checks the fields against each other: Host, the length of the body, the connection. */
+/* Checks the fields against each other: Host, the length of the body, the connection. A request
+ * with both Content-Length and Transfer-Encoding has two ends, of which a proxy in front of this
+ * server may have chosen the other one. */
 static enum head_verdict check_head(struct parse *parse)
 {
 	struct head *head = parse->head;

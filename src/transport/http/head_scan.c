@@ -30,6 +30,9 @@ static void end_line(struct head_scan *scan)
 	scan->line_len = 0;
 }
 
+/* Counts and limits a head while it arrives, before anything of it is parsed: a client that sends a
+ * line or fields without end is refused at the limit. A line that ends in LF alone is refused,
+ * because some programs end a line there and others do not. */
 enum head_verdict head_scan(struct head_scan *scan, size_t max, struct view *bytes,
                             struct view *ret_head)
 {

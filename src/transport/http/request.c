@@ -88,6 +88,8 @@ void request_finish(struct http_request *request, bool is_complete)
 	free_request(request);
 }
 
+/* Closes the connection: where a malformed or incomplete request ends, and the next one begins, is
+ * not known, and a guess is what request smuggling relies on. */
 void request_reject(struct http_request *request, int status, const char *text)
 {
 	struct conn *conn = request->conn;
@@ -183,7 +185,9 @@ static void deliver_body(struct http_request *request, struct view body)
 	free_content(server, &content);
 }
 
-/* Adds a part of the body that is not the whole body. */
+/* Adds a part of the body that is not the whole body. max_bodies limits the bodies of all
+ * connections together: many clients that each send a large body slowly would otherwise hold
+ * memory up to max_body times the number of connections. */
 static bool collect_body(struct http_request *request, struct view data)
 {
 	struct http_server *server = request->conn->server;

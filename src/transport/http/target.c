@@ -17,6 +17,8 @@ static int decode_byte(const char *digits, size_t len)
 	return (int)(char_hex_value(digits[0]) << 4 | char_hex_value(digits[1]));
 }
 
+/* "/a/../b" would pass a comparison of the first segment and lead to another path. Clients resolve
+ * such segments before they send a request. */
 static bool has_dot_segment(const char *path)
 {
 	while (path != NULL) {
@@ -30,6 +32,8 @@ static bool has_dot_segment(const char *path)
 	return false;
 }
 
+/* An encoded '/' or '\\' is refused: "%2e%2e%2f" would become a segment after the check of segments
+ * in a program that decodes once more. */
 int target_decode_path(char *path)
 {
 	size_t len = strlen(path), out = 0;
@@ -101,6 +105,8 @@ int http_query_get(const char *query, const char *name, struct buf *ret)
 		if (is_name((struct view){ query, name_len }, name)) {
 			size_t skip = equals != NULL ? name_len + 1 : len;
 
+			/* A parameter that stands twice may mean the other one to another
+			 * program. */
 			if (is_found ||
 			    decode_part((struct view){ query + skip, len - skip }, ret) < 0)
 				return -1;

@@ -22,7 +22,7 @@ static const char allowed_fields[] =
         "Content-Type, Accept, Authorization, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, "
         "Mcp-Name, Last-Event-ID";
 
-/* Longer names are no host names (RFC 1035), and longer Origins are not compared. */
+/* Longer names are no host names (RFC 1035). */
 enum { HOST_MAX = 255 };
 
 /* Splits "name:port" or "[::1]:port". Writes the name in lower case, without brackets. */
@@ -76,6 +76,8 @@ bool guard_allows_host(const struct mcp_http_config *config, const char *host)
 	return false;
 }
 
+/* Only whole origins are compared: a match by suffix would accept https://evilexample.org for
+ * example.org. */
 static bool is_listed_origin(const struct mcp_http_config *config, const char *origin)
 {
 	for (const char *const *allowed = config->origins; allowed != NULL && *allowed != NULL;
@@ -122,10 +124,11 @@ const char *guard_check(const struct mcp_http_config *config, struct http_reques
 
 	if (!guard_allows_peer(config, request))
 		return "The Host header names a host that this server does not serve: use "
-		       "localhost or an address, or add the name to the allowed hosts.";
+		       "localhost or an address, or add the name to the allowed hosts "
+		       "(--allow-host).";
 	if (origin != NULL && !guard_allows_origin(config, origin, host))
 		return "Web pages of this Origin may not use this server: add the origin to the "
-		       "allowed origins.";
+		       "allowed origins (--allow-origin).";
 	return NULL;
 }
 

@@ -20,6 +20,8 @@ static struct list *find_bucket(struct mcp_http *http, const char *id)
 	return &http->buckets[hash_text(HASH_START, id) % SESSION_BUCKETS];
 }
 
+/* The scopes count: a token with fewer of them must not act through a session that was started with
+ * more. */
 static bool is_same_caller(const struct mcp_caller *a, const struct mcp_caller *b)
 {
 	return a->scopes == b->scopes && strcmp(a->owner, b->owner) == 0;
@@ -123,6 +125,7 @@ struct http_session *http_session_find(const struct incoming *incoming, const ch
 
 		if (strcmp(session->id, id) != 0)
 			continue;
+		/* Another caller's session is answered like one that does not exist. */
 		if (session->mount != incoming->mount || session->is_sse != is_sse ||
 		    !is_same_caller(&session->caller, &incoming->caller))
 			return NULL;

@@ -16,7 +16,7 @@ class Raw {
   lines = [];
   stderr = '';
   #rest = [];
-  #wake = () => {};
+  #waiting = new Set();
   #stdoutEnded = false;
   #lastId = 0;
 
@@ -37,7 +37,7 @@ class Raw {
     this.child.stdout?.on('data', (bytes) => this.#feed(bytes));
     this.child.stdout?.on('end', () => {
       this.#stdoutEnded = true;
-      this.#wake();
+      this.#wakeAll();
     });
   }
 
@@ -53,7 +53,7 @@ class Raw {
       this.#rest = [];
     }
     if (start < bytes.length) this.#rest.push(bytes.subarray(start));
-    this.#wake();
+    this.#wakeAll();
   }
 
   #line(text) {
@@ -121,11 +121,17 @@ class Raw {
   #arrival(deadline) {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, Math.max(deadline - Date.now(), 1));
-      this.#wake = () => {
+      this.#waiting.add(() => {
         clearTimeout(timer);
         resolve();
-      };
+      });
     });
+  }
+
+  #wakeAll() {
+    const waiting = this.#waiting;
+    this.#waiting = new Set();
+    for (const wake of waiting) wake();
   }
 
   /** Waits for a round trip, after which all earlier messages of the server have arrived. */

@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { open, refused, sandboxed, structuredOf, textOf } from '../lib/sandboxed.mjs';
 
 const tools = sandboxed();
-const { read_file, write_file, edit_file, run_code, run_command } = tools;
+const { read_file, write_file, edit_file, run_code, run_command, list_directory, process_output, process_stop } = tools;
 const bytes = (value) => Buffer.byteLength(JSON.stringify(value));
 
 async function listTools(t, settings) {
@@ -46,6 +46,11 @@ test('the schema of run tools has the time-out of this server', async (t) => {
 test('argument names of other tools are understood', async () => {
   await write_file({ file_path: 'alias.txt', content: 'one\n' });
   assert.match(textOf(await read_file({ file_path: 'alias.txt' })), /^one\n/);
+  assert.match(textOf(await read_file({ file: 'alias.txt' })), /^one\n/);
+  assert.equal(structuredOf(await list_directory({ directory: '/workspace' })).path, '/workspace');
+  const { process } = structuredOf(await run_command({ command: 'sleep 60', background: true }));
+  assert.equal(structuredOf(await process_output({ process_id: process })).running, true);
+  assert.equal(structuredOf(await process_stop({ id: process })).running, false);
   assert.equal(structuredOf(await edit_file({ file_path: 'alias.txt', old_string: 'one', new_string: 'two two' })).replacements, 1);
   assert.equal(structuredOf(await edit_file({ path: 'alias.txt', old_str: 'two', new_str: '3', replace_all: true })).replacements, 2);
   assert.equal(structuredOf(await edit_file({ path: 'alias.txt', edits: [{ old_string: '3 3', new_string: '4' }] })).replacements, 1);

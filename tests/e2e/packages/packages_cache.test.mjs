@@ -66,6 +66,11 @@ test('a second sandbox installs the same without the index', async (t) => {
   refused(await install(['pymupdf'], two), /pip failed: .*the package index cannot be used/);
 });
 
+test('an index whose name has no address cannot be used, and is not taken for one that lacks the package', ofTheMirror, async (t) => {
+  const { install } = await serve(t, { url: 'http://no-host.invalid' });
+  refused(await install(['alpha']), /pip failed: the package index cannot be used: no-host\.invalid: /);
+});
+
 test('a second sandbox installs the same packages of npm without the registry', async (t) => {
   const index = await startIndex();
   const { install, create, cache, tools } = await serve(t, index);

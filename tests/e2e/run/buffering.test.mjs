@@ -71,4 +71,5 @@ test('a variable of the call switches the buffer on again', async () => {
 test('a silent time-out names the buffer as a reason', async () => {
   const result = await run_command({ argv: ['sleep', '60'], timeout_s: 1 });
   assert.match(result.content.at(-1).text, /no output arrived/);
+  assert.match(structuredOf(result).note, /^timed out after 1 s: .*no output arrived \(a program that buffers it needs stdbuf -oL/);
 });

@@ -149,8 +149,27 @@ test('an allocation that can never fit raises MemoryError', async () => {
   assert.equal(exit_code, 1);
   assert.match(note, /^memory: an allocation was refused, the limit is 1024 MiB: use less, or update_sandbox {"memory_mb":2048}$/);
   const code = 'import threading, time\nall = [threading.Thread(target=time.sleep, args=(1,)) for i in range(200)]\nfor t in all: t.start()\nprint(len(all))';
-  if (process.getuid() === 0) assert.equal(structuredOf(await run_code({ language: 'python', code })).stdout, '200\n');
-  else assert.equal(structuredOf(await run_code({ language: 'python', code: code.replace('200', '100') })).stdout, '100\n');
+  assert.equal(structuredOf(await run_code({ language: 'python', code })).stdout, '200\n');
+});
+
+test('a program that allocates piece by piece gets an error before it is killed', async () => {
+  const { id: sandbox } = structuredOf(await create_sandbox({ memory_mb: 512 }));
+  const python = "x = []\nwhile True: x.append(b'x' * (10 << 20))";
+  for (const more of [{}, { session: 'm' }]) {
+    const answer = structuredOf(await run_code({ language: 'python', code: `kept = 1\n${python}`, sandbox, ...more }));
+    assert.match(JSON.stringify(answer), /MemoryError/);
+    assert.match(answer.note, /^memory: an allocation was refused, the limit is 512 MiB/);
+  }
+  assert.equal(structuredOf(await run_code({ language: 'python', code: 'del x\nkept', session: 'm', sandbox })).values[0].text, '1');
+  if (await hasProgram('Rscript')) {
+    const cell = async (code) => structuredOf(await run_code({ language: 'r', code, session: 'r', sandbox }));
+    const answer = await cell('kept <- 1\nx <- numeric(1e8)');
+    assert.match(answer.error?.message ?? JSON.stringify(answer), /cannot allocate vector/);
+    assert.match(answer.note, /^memory: an allocation was refused/);
+    assert.equal((await cell('kept')).stdout, '[1] 1\n');
+    if (!(await update_sandbox({ sandbox, memory_mb: 2048 })).isError) assert.equal((await cell('x <- numeric(1e8); length(x)')).stdout, '[1] 100000000\n');
+  }
+  await delete_sandbox({ sandbox });
 });
 
 test('an allocation somewhat above the limit is refused, and the session goes on', async () => {
@@ -191,7 +210,35 @@ test('without cgroups a refused allocation says how to get a sandbox with more',
   assert.ok(advice, note);
   const { id: sandbox } = structuredOf(await create_sandbox({ ...JSON.parse(advice[1]), memory_mb: 512 }));
   assert.equal(structuredOf(await run_code({ language: 'python', code, sandbox })).stdout, `${200 << 20}\n`);
+  // The stacks of threads count as data.
+  const threads = 'import threading, time\nall = [threading.Thread(target=time.sleep, args=(1,)) for i in range(200)]\nfor t in all: t.start()\nprint(len(all), threading.stack_size(2 << 20))\nt = threading.Thread(target=print); t.start(); t.join()\nprint(threading.stack_size())';
+  for (const more of [{}, { session: 't' }])
+    assert.equal(structuredOf(await run_code({ language: 'python', code: threads, sandbox, ...more })).stdout, '200 1048576\n\n2097152\n');
+  const large = structuredOf(await run_code({ language: 'python', code: `import threading\nthreading.stack_size(64 << 20)\n${threads}`, sandbox }));
+  assert.match(large.stderr, /can't start new thread/);
+  assert.match(large.note, /^pids: the limit is 512 processes and threads, whose stacks are part of 512 MiB: start fewer, or create_sandbox {"pids":1024}$/);
   await session.close();
+});
+
+test('sanitizers work by run_command, or the answer says why not', notOn('docker', 'images may have no compiler'), async (t) => {
+  if (!(await hasProgram('gcc'))) return t.skip('there is no gcc');
+  const build = "echo 'int main(int c, char **v) { char b[4]; b[c + 3] = 1; return b[c]; }' | gcc -x c -fsanitize=address - -o asan";
+  const { exit_code } = structuredOf(await run_command({ command: build }));
+  if (exit_code !== 0) return t.skip('gcc has no sanitizers');
+  const code = "import subprocess, sys\nsys.exit(subprocess.run('./asan').returncode != 0)";
+  const session = await open(t, { NO_CGROUPS: 'yes' });
+  const without = toolsOf(async () => session);
+  assert.equal(structuredOf(await without.run_command({ command: `${build} && ./asan` })).note,
+    "sanitizers map more memory than a sandbox without cgroups may: valgrind works, and 'belljar doctor' says how the operator gets cgroups");
+  await session.close();
+  const told = structuredOf(await run_command({ command: './asan' }));
+  if (/without cgroups/.test(told.note)) return;
+  assert.match(told.stderr, /stack-buffer-overflow/);
+  assert.equal(structuredOf(await run_code({ language: 'python', code })).note, 'sanitizers map more memory than a program of run_code may: use run_command');
+});
+
+test('sudo is answered with what to do instead', async () => {
+  assert.match(structuredOf(await run_command({ command: 'sudo ls' })).note, /^programs of a sandbox are not root and cannot become root: leave sudo out$/);
 });
 
 test('without a network clients fail at once, and the answer says why', async () => {

@@ -65,6 +65,19 @@ test('output that fits into memory but not into the result is kept in files', as
   assert.equal(textOf(await run_command({ argv: ['stat', '-c', '%s', alone.stdout_file] })), '23001\n');
 });
 
+test('a value that is too long is cut, and the answer says what to do', async (t) => {
+  const CUT = 'a value is too long and was cut: print a part of it, or write it to a file';
+  for (const [language, code, session] of [['python', "'v' * 30000"], ['python', "'v' * 30000", 'p'], ['ruby', "'v' * 30000"], ['ruby', "'v' * 30000", 'r'],
+    ['javascript', "[...'abcd'].map((c) => c.repeat(9000))"], ['javascript', "[...'abcd'].map((c) => c.repeat(9000))", 'j']]) {
+    const result = await run_code({ language, code, session });
+    if (result.isError) { t.diagnostic(textOf(result)); continue; }
+    assert.equal(structuredOf(result).truncated, true, language);
+    assert.ok(structuredOf(result).values[0].text.length < 25000);
+    assert.equal(structuredOf(result).note, CUT);
+    assert.equal(result.content.at(-1).text, `[belljar: ${CUT}]`);
+  }
+});
+
 test('multi-byte characters are never cut', async () => {
   const { stdout, stdout_bytes } = structuredOf(await run_code({ code: 'print("€" * 100000, end="")' }));
   assert.equal(stdout_bytes, 300_000);

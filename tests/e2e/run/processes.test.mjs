@@ -43,6 +43,13 @@ test('without since, each answer goes on where the last ended', async () => {
   assert.equal(textOf(await process_output({ process })), '[belljar: no new output; exit code 0]');
 });
 
+test('the answer with the last output of a process tells its end', async () => {
+  const { process } = await start('sleep 1; echo done');
+  assert.equal(textOf(await process_output({ process, wait_s: 60, until_end: true })), 'done\n[belljar: exit code 0]');
+  const cell = structuredOf(await run_code({ code: 'import time; time.sleep(1); print(2)', session: 'end', background: true }));
+  assert.equal(textOf(await process_output({ process: cell.process, wait_s: 60, until_end: true })), '2\n[belljar: exit code 0]');
+});
+
 test('a background process that fails at once is reported at once', async () => {
   let result;
   for (let i = 0; i < 5; i++) {

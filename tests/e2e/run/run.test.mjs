@@ -144,9 +144,9 @@ subprocess.Popen(["setsid", "bash", "-c", "${beat('timed')}"])\ntime.sleep(600)`
   assert.equal(exit_code, undefined);
   assert.match(
     textOf(result),
-    /^before\n\[belljar: timed out after 1\.5 s: the program and all it started were ended; its output is above\]\n\[belljar: for more time pass a larger timeout_s, or background: true/,
+    /^before\n\[belljar: timed out after 1\.5 s: the program and all it started were ended; what arrived is above\]\n\[belljar: for more time pass a larger timeout_s, or background: true/,
   );
-  assert.match(structuredOf(result).note, /for more time pass a larger timeout_s/);
+  assert.match(structuredOf(result).note, /^timed out after 1\.5 s: .*; for more time pass a larger timeout_s/);
   assert.equal(await isAlive('timed'), false);
 });
 

@@ -133,8 +133,8 @@ static int add_program_dir(struct base_tree *tree, int root, const char *name, s
 	return bind_fd(root, fd, name, true, SAFE | MOUNT_ATTR_RDONLY, err);
 }
 
-/* The loader of a program is named through such a link (/lib64): the spawner executes mke2fs(8) and
- * e2fsck(8). */
+/* The links of a merged /usr, such as /lib64. An executable names its loader by such a path
+ * (/lib64/ld-linux-x86-64.so.2), and the spawner executes mke2fs(8) and e2fsck(8) in this tree. */
 static void add_program_links(int root)
 {
 	for (size_t i = 0; skeleton_program_dirs[i] != NULL; i++) {

@@ -59,8 +59,8 @@
 
 enum {
 	BLOCK = 4096,
-	INODES_OWN = DISK_IMAGE_KEPT + 16, /* with those of ext4 itself */
-	KEPT_BYTES = 1 << 20,
+	INODES_OWN = DISK_IMAGE_KEPT + 16, /* no program has these; 16 are for ext4 itself */
+	KEPT_BYTES = 1 << 20,              /* above the limit, for a sandbox that wakes full */
 	ATTACH_TRIES = 64,
 	LOCK_TRIES = 400,
 	LOCK_WAIT_MS = 5,
@@ -71,7 +71,7 @@ enum {
 #define KEPT  "kept"
 
 static const uint64_t size_least = SPEC_MIB(16 * 1024), size_most = SPEC_MIB(256 * 1024);
-static const uint64_t bytes_per_inode = 16 * 1024; /* at least */
+static const uint64_t bytes_per_inode = 16 * 1024; /* the image has no more inodes */
 
 /* --- size --------------------------------------------------------------------------- */
 
@@ -364,9 +364,10 @@ int disk_image_create(const struct disk_images *images, int dir, const struct sp
 	return -1;
 }
 
-/* Programs may have used up the limit, or all inodes. The mount of the overlay makes directories,
- * and a sandbox that cannot wake could not be cleaned up either. So until disk_image_settle() the
- * limit is higher, and without inodes the files that keep some are removed. */
+/* Programs may have used up the limit or all inodes. overlayfs makes directories in `work` when it
+ * is mounted, and a sandbox that cannot wake cannot delete its files either. So the limit is higher
+ * until disk_image_settle(), and the files that only keep inodes are removed if inodes are
+ * short. */
 static int make_room(const struct disk_images *images, int mount, uint64_t limit, struct error *err)
 {
 	struct statvfs fs;

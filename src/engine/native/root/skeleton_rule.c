@@ -36,9 +36,10 @@ static const char *const program_dirs[] = { "usr/bin", "usr/local/bin" };
 static const char *const endings[] = { ".conf.d", ".config", ".conf", ".cfg",
 	                               ".ini",    ".rc",     ".d",    "rc" };
 
-/* Programs that log in somewhere, that other machines are named for, or that administer this one;
- * and names that stand for more than the program (/etc/opt is not about LLVM's opt). A name with
- * more after it than letters is meant too: ssh, ssh2, ssh-agent. */
+/* Names of programs whose configuration may hold passwords, tokens or names of other machines, or
+ * is about the administration of this one; and names of directories that only look like a program's
+ * (/etc/opt is not the configuration of LLVM's opt). "ssh" also stands for ssh2 and ssh-agent, not
+ * for sshx: see is_refused(). */
 static const char refused[] =
         /* this machine: users, boot, packages, services */
         "adduser apk apparmor apt aptitude at batch belljar cloud cron crontab cups "

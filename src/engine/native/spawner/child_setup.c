@@ -46,7 +46,8 @@ static int close_inherited_fds(struct child_setup *setup, struct error *err)
 	const int kept[] = { setup->channel, setup->image, setup->maps_written, setup->setup_pipe,
 		             setup->image_fs };
 
-	/* First without new numbers, which at RLIMIT_NOFILE there are none of. */
+	/* fd_renumber() needs free descriptor numbers. At RLIMIT_NOFILE there are some only after
+	 * the descriptors of other sandboxes are closed. */
 	if (fd_close_others(kept, ARRAY_LEN(kept), err) < 0)
 		return -1;
 	return fd_renumber(own, ARRAY_LEN(own), err);

@@ -10,7 +10,8 @@
 
 static const uint64_t low_space = SPEC_MIB(256);
 
-/* Where the host has too little space, the next check lowers the limit again. */
+/* Sets the limit without regard to the free space of the host: if there is too little, the next
+ * image_watch_check() lowers the limit again. */
 int image_watch_set_limit(const struct host_resources *host, struct spawner_sandbox *sandbox,
                           uint64_t bytes, struct error *err)
 {

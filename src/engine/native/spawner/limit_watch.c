@@ -8,13 +8,14 @@
 
 enum {
 	DISK_MS = 20,
-	/* A full sandbox that runs is measured so often at least, in case it has deleted files; if
-	 * it has many files, less often: not more than a quarter of a processor. */
+	/* The longest time between two measurings of a full sandbox that runs: it may have deleted
+	 * files. With many files the time is longer, so that measuring takes at most a quarter of a
+	 * processor. */
 	FULL_MS = 500,
 	FULL_SHARE = 3,
 	MEMORY_MS = 250,
-	/* A sandbox without activity is measured so often all the same: what a process writes to
-	 * files in memory within one tick of processor time is not seen as activity. */
+	/* The longest time between two measurings of a sandbox without activity: writes to files in
+	 * memory within one tick of processor time do not count as activity. */
 	MEMORY_IDLE_MS = 5000,
 	FAILURES_MAX = 5,
 	/* Measuring the sockets of one sandbox takes at most one part in this many of a
@@ -310,15 +311,15 @@ static uint64_t next_measuring_at(const struct spawner_sandbox *sandbox)
 static bool needs_disk_measuring(struct spawner_sandbox *sandbox, const struct disk_usage *free_now)
 {
 	struct disk_watch *disk = &sandbox->disk;
-	bool is_freed; /* perhaps */
+	bool may_be_freed;
 
 	if (disk->is_lowered || disk->is_changed)
 		return true;
-	is_freed = disk->level != DISK_HAS_ROOM && (free_now->bytes > disk->free_before.bytes ||
-	                                            clock_now_ms() >= disk->full_due_ms);
+	may_be_freed = disk->level != DISK_HAS_ROOM && (free_now->bytes > disk->free_before.bytes ||
+	                                                clock_now_ms() >= disk->full_due_ms);
 	if (could_be_over(disk->used.bytes, &disk->free_before.bytes, free_now->bytes,
 	                  next_measuring_at(sandbox)) ||
-	    is_freed ||
+	    may_be_freed ||
 	    could_be_over(disk->used.inodes, &disk->free_before.inodes, free_now->inodes,
 	                  disk->limit.inodes))
 		return has_run(sandbox);

@@ -7,9 +7,9 @@
 
 enum {
 	KEPT_MS = 60000,
-	QUIET_MS = 10, /* a spare starts so long after a request, to leave it the processors */
-	/* After the first request the wait is longer, because its sandbox also starts an
-	 * interpreter. */
+	/* From a request to the start of the next spare: its program has the processors first. */
+	QUIET_MS = 10,
+	/* The same after the first request, whose sandbox also starts an interpreter. */
 	FIRST_QUIET_MS = 150,
 	CHECK_MS = 5000,
 };

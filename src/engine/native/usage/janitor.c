@@ -19,8 +19,8 @@
 #include "wire/message.h"
 
 enum {
-	STOP_MS = 100, /* for the writes of a sandbox that became full */
-	ROUND_MS = 10, /* between two measurings of it: a write that goes on is noticed */
+	STOP_MS = 100, /* longest wait for writes that had begun when a sandbox became full */
+	ROUND_MS = 10, /* between two measurings, which show whether such a write goes on */
 	UNMOUNT_SECONDS = 60,
 };
 

@@ -41,7 +41,7 @@ void run_end_describe(const struct run_result *r, bool is_silent, char out[RUN_E
 	if (end->timed_out)
 		(void)snprintf(out, RUN_END_SIZE, "timed out after %g s: %s; %s", (double)ms / 1000,
 		               describe_time_out(state, is_cell),
-		               is_silent ? silence : "its output is above");
+		               is_silent ? silence : "what arrived is above");
 	else if (end->signal != 0)
 		(void)snprintf(out, RUN_END_SIZE, "killed by %s",
 		               run_text_signal(end->signal, name));
@@ -49,7 +49,8 @@ void run_end_describe(const struct run_result *r, bool is_silent, char out[RUN_E
 		(void)snprintf(out, RUN_END_SIZE,
 		               "the code does not compile: exit code %d of the compiler",
 		               end->code);
-	else if (end->code != 0 && (!is_cell || state->error_name == NULL))
+	else if ((end->code != 0 && (!is_cell || state->error_name == NULL)) ||
+	         (r->process != NULL && !is_silent && !r->has_more))
 		(void)snprintf(out, RUN_END_SIZE, "exit code %d", end->code);
 	else if (is_silent)
 		(void)snprintf(out, RUN_END_SIZE, "%.*s%s",

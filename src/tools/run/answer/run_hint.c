@@ -17,10 +17,12 @@ enum hint_kind {
 	HINT_NETWORK,
 	HINT_SYSTEM_PACKAGES,
 	HINT_R_PACKAGES,
+	HINT_ROOT,
 	HINT_PACKAGES,
 	HINT_PTRACE,
 	HINT_SESSION,
 	HINT_STDIN,
+	HINT_SHADOW,
 	HINT_MEMORY,
 	HINT_PIDS,
 	HINT_FILE_SIZE,
@@ -66,6 +68,11 @@ static const struct hint {
 	                              "packages of R PLACE",
 	                      .messages = { "unable to install packages",
 	                                    "unable to access index for repository" } },
+	[HINT_ROOT] = { .text = "programs of a sandbox are not root and cannot become root: leave "
+	                        "sudo out",
+	                .messages = { "sudo: command not found", "sudo: not found",
+	                              "sudo: effective uid is not 0",
+	                              "sudo: The \"no new privileges\" flag is set" } },
 	[HINT_PACKAGES] = { .text = "packages that are missing can be installed with "
 	                            "install_packages",
 	                    .messages = { "No module named '", "Cannot find package '",
@@ -81,6 +88,11 @@ static const struct hint {
 	                         "to read as `stdin`",
 	                 .messages = { "EOF when reading a line",
 	                               "NoSuchElementException: No line found" } },
+	/* Sanitizers map terabytes that they never write to, and RLIMIT_DATA counts them. No note
+	 * has this limit. */
+	[HINT_SHADOW] = { .limit = "shadow:",
+	                  .messages = { "ReserveShadowMemoryRange failed",
+	                                "can not mmap the shadow memory" } },
 	/* A refused allocation or process is not counted on machines without cgroups, and a file
 	 * that is too large is counted on none. */
 	[HINT_MEMORY] = { .limit = "memory:",
@@ -146,7 +158,8 @@ static bool merges_streams(const struct process_state *state)
 static bool is_for_passed_run(enum hint_kind kind)
 {
 	return kind == HINT_NETWORK || kind == HINT_SYSTEM_PACKAGES || kind == HINT_R_PACKAGES ||
-	       kind == HINT_PTRACE || kind == HINT_PIDS || kind == HINT_FILE_SIZE;
+	       kind == HINT_PTRACE || kind == HINT_SHADOW || kind == HINT_PIDS ||
+	       kind == HINT_FILE_SIZE;
 }
 
 static enum hint_kind find_hint(const struct run_result *result, const struct run_fit *fit)
@@ -197,9 +210,20 @@ static void describe_limit(enum hint_kind kind, struct sandbox *sandbox, char ou
 {
 	const struct spec_limits *limits = &sandbox_row(sandbox)->spec.limits;
 	const struct spec_limits *max = sandbox_ceilings(sandbox);
-	char more[SANDBOX_MORE_SIZE];
+	char more[SANDBOX_MORE_SIZE], stacks[64] = "";
+	struct engine_counters counters;
+	bool has_cgroups = sandbox_counts(sandbox, &counters);
 
-	if (kind == HINT_MEMORY)
+	/* Without cgroups the memory limit is RLIMIT_DATA, and stacks of threads are data. */
+	if (!has_cgroups)
+		(void)snprintf(stacks, sizeof stacks, ", whose stacks are part of %llu MiB",
+		               (unsigned long long)(limits->memory >> 20));
+	if (kind == HINT_SHADOW)
+		(void)snprintf(out, RUN_HINT_SIZE, "sanitizers map more memory than %s",
+		               has_cgroups ? "a program of run_code may: use run_command"
+		                           : "a sandbox without cgroups may: valgrind works, and "
+		                             "'belljar doctor' says how the operator gets cgroups");
+	else if (kind == HINT_MEMORY)
 		(void)snprintf(out, RUN_HINT_SIZE,
 		               "memory: an allocation was refused, the limit is %llu MiB: use "
 		               "less, %s",
@@ -208,8 +232,8 @@ static void describe_limit(enum hint_kind kind, struct sandbox *sandbox, char ou
 		                       SPEC_MIB(1), more));
 	else if (kind == HINT_PIDS)
 		(void)snprintf(out, RUN_HINT_SIZE,
-		               "pids: the limit is %llu processes and threads: start fewer, %s",
-		               (unsigned long long)limits->pids,
+		               "pids: the limit is %llu processes and threads%s: start fewer, %s",
+		               (unsigned long long)limits->pids, stacks,
 		               more_of(sandbox, "pids", limits->pids, max->pids, 1, more));
 	else if (kind == HINT_OPEN_FILES)
 		(void)snprintf(out, RUN_HINT_SIZE,

@@ -31,6 +31,7 @@ struct answer {
 	json_t *pictures;      /* blocks to send; or NULL */
 	size_t pictures_taken; /* how many of them are in `content` */
 	bool is_truncated;
+	bool is_value_cut;   /* a displayed text is not whole */
 	size_t display_room; /* bytes left for displays and the traceback */
 };
 
@@ -75,15 +76,22 @@ static void add_note(struct answer *a, const char *text)
 	add_text(&a->notes, "%s%s", a->notes.len != 0 ? "; " : "", text);
 }
 
-/* A copy of a displayed text, cut to the room that is left for displays. */
-static char *copy_display(struct answer *a, struct view text, size_t *ret_len)
+/* A sentence that is a status line and in the structured content. */
+static void add_sentence(struct answer *a, const char *text)
+{
+	add_status(a, "%s", text);
+	add_note(a, text);
+}
+
+/* A copy of a displayed text, cut to the room that is left for displays. Sets *is_cut if so. */
+static char *copy_display(struct answer *a, struct view text, bool *is_cut, size_t *ret_len)
 {
 	struct process_stream whole = { .total = text.len, .head = text };
 	AUTO_BUF struct buf buf;
 
 	buf_init(&buf, run_text_room(text.len) + 64);
 	if (run_text_fit(&whole, a->display_room, &buf) != 0)
-		a->is_truncated = true;
+		a->is_truncated = *is_cut = true;
 	a->display_room -= buf.len < a->display_room ? buf.len : a->display_room;
 	*ret_len = buf.len;
 	return mem_dup_len(buf_text(&buf), buf.len);
@@ -110,7 +118,8 @@ static void add_error(struct answer *a)
 	if (state->error_name == NULL)
 		return;
 	traceback = copy_display(
-	        a, view_of(state->error_traceback != NULL ? state->error_traceback : ""), &len);
+	        a, view_of(state->error_traceback != NULL ? state->error_traceback : ""),
+	        &a->is_truncated, &len);
 	break_line(&a->text);
 	if (len != 0)
 		add_text(&a->text, "%s", traceback);
@@ -183,8 +192,8 @@ static void add_display(struct answer *a, size_t i)
 		json_set(value, "path", json_str(display->path));
 		add_picture(a, i);
 	} else {
-		AUTO_FREE char *text = copy_display(
-		        a, (struct view){ display->text, display->text_len }, &len);
+		struct view whole = { display->text, display->text_len };
+		AUTO_FREE char *text = copy_display(a, whole, &a->is_value_cut, &len);
 
 		break_line(&a->text);
 		if (strcmp(display->mime, "text/plain") != 0)
@@ -222,10 +231,16 @@ static void add_left_out(struct answer *a, const struct process_stream *stream, 
 		           name, some, stream->file);
 }
 
+/* A value is not kept in a file, as output is. */
+static void add_cut_value(struct answer *a)
+{
+	if (a->is_value_cut)
+		add_sentence(a, "a value is too long and was cut: print a part of it, or write it "
+		                "to a file");
+}
+
 static void add_exit(struct answer *a)
 {
-	static const char more_time[] =
-	        "for more time pass a larger timeout_s, or background: true";
 	const struct run_end *end = &a->r->state->end;
 	char words[RUN_END_SIZE], name[24];
 
@@ -233,12 +248,12 @@ static void add_exit(struct answer *a)
 	if (words[0] != '\0' || end->note[0] != '\0')
 		add_status(a, "%s%s%s", words, words[0] != '\0' && end->note[0] != '\0' ? ": " : "",
 		           end->note);
+	if (end->timed_out)
+		add_note(a, words);
 	if (end->note[0] != '\0')
 		add_note(a, end->note);
-	if (end->timed_out) {
-		add_status(a, "%s", more_time);
-		add_note(a, more_time);
-	}
+	if (end->timed_out)
+		add_sentence(a, "for more time pass a larger timeout_s, or background: true");
 	if (end->signal != 0)
 		json_set(a->structured, "signal", json_str(run_text_signal(end->signal, name)));
 	else
@@ -281,25 +296,20 @@ static void add_changed(struct answer *a)
 
 static void add_remark(struct answer *a)
 {
-	if (a->r->remark == NULL)
-		return;
-	add_status(a, "%s", a->r->remark);
-	add_note(a, a->r->remark);
+	if (a->r->remark != NULL)
+		add_sentence(a, a->r->remark);
 }
 
 /* A program that runs for a while and has printed nothing may keep its output in a buffer. A poll
  * cannot show that, and models take it for a program that hangs. */
 static void add_silence(struct answer *a)
 {
-	static const char text[] = "no output so far: a program that buffers it needs stdbuf -oL, "
-	                           "or to flush";
 	const struct run_result *r = a->r;
 
-	if (r->state->phase != PROCESS_RUNNING || r->session != NULL ||
-	    r->out_bytes + r->error_bytes != 0 || r->state->elapsed_ms < SILENT_MS)
-		return;
-	add_status(a, "%s", text);
-	add_note(a, text);
+	if (r->state->phase == PROCESS_RUNNING && r->session == NULL &&
+	    r->out_bytes + r->error_bytes == 0 && r->state->elapsed_ms >= SILENT_MS)
+		add_sentence(a, "no output so far: a program that buffers it needs stdbuf -oL, or "
+		                "to flush");
 }
 
 static void add_process(struct answer *a)
@@ -406,12 +416,11 @@ static void add_end(struct answer *a)
 	}
 	add_left_out(a, &a->r->out, "stdout", a->r->out_bytes, a->fit->out_missing);
 	add_left_out(a, &a->r->errors, "stderr", a->r->error_bytes, a->fit->errors_missing);
+	add_cut_value(a);
 	add_changed(a);
 	add_session(a);
-	if (run_hint(a->r, a->fit, hint)) {
-		add_status(a, "%s", hint);
-		add_note(a, hint);
-	}
+	if (run_hint(a->r, a->fit, hint))
+		add_sentence(a, hint);
 	add_remark(a);
 	add_process(a);
 }

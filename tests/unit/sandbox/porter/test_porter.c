@@ -449,6 +449,31 @@ static void client_roots_are_added_and_removed(void **state)
 	rig_stop(&rig);
 }
 
+/* The path is opened before the porter has replied about the roots. */
+static void path_below_a_refused_root_is_found_below_another_one(void **state)
+{
+	AUTO_FREE char *one = mem_format("%s/one", scratch_path);
+	AUTO_FREE char *file = mem_format("%s/one/f", scratch_path);
+	const char *const roots[] = { one, file };
+	struct host_handle *handle;
+	struct error err;
+	struct rig rig;
+
+	assert_int_equal(mkdir("one", 0755), 0);
+	scratch_write("one/f", "of one");
+	rig_start(&rig, NULL, true);
+	host_set_roots(rig.host, roots, ARRAY_LEN(roots));
+	CHECK_OK(host_open(rig.host, HOST_ALL_DIRS, file, on_open, &rig, &handle, &err), err);
+	UNTIL(&rig, rig.failed == 1);
+	assert_true(host_handle_is_withdrawn(handle));
+	host_close(handle);
+	handle = open_handle(&rig, file);
+	assert_false(host_handle_is_withdrawn(handle));
+	assert_string_equal(host_handle_directory(handle), one);
+	host_close(handle);
+	rig_stop(&rig);
+}
+
 /* Other clients of the server must not use a client's roots, nor learn their names. */
 static void roots_are_beyond_the_reach_of_other_clients(void **state)
 {
@@ -578,6 +603,7 @@ int main(void)
 		IN_SCRATCH(error_says_why_the_only_root_is_refused),
 		IN_SCRATCH(directory_replaced_by_a_link_is_refused),
 		IN_SCRATCH(client_roots_are_added_and_removed),
+		IN_SCRATCH(path_below_a_refused_root_is_found_below_another_one),
 		IN_SCRATCH(roots_are_beyond_the_reach_of_other_clients),
 		IN_SCRATCH(many_roots_fill_the_socket_and_arrive),
 		IN_SCRATCH(agent_of_root_has_the_owners_user_and_group),

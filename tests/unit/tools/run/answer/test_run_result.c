@@ -248,8 +248,8 @@ static void status_line_describes_the_end(void **state)
 		  { .signal = 15, .timed_out = true },
 		  false,
 		  1500,
-		  "a\n[belljar: timed out after 1.5 s: the program and all it started were ended; its output "
-		  "is above]\n" MORE_TIME },
+		  "a\n[belljar: timed out after 1.5 s: the program and all it started were ended; what "
+		  "arrived is above]\n" MORE_TIME },
 		{ "",
 		  "",
 		  { .signal = 15, .timed_out = true },
@@ -457,7 +457,8 @@ static void cell_without_output_says_so(void **state)
 	        "starts again: its interpreter was killed]");
 	assert_string_equal(
 	        json_of(&t, "note"),
-	        "\"for more time pass a larger timeout_s, or background: true; it exited "
+	        "\"timed out after 2 s: the cell ignored the interrupt and was killed; no output "
+	        "arrived; for more time pass a larger timeout_s, or background: true; it exited "
 	        "with code 3; its interpreter was killed\"");
 	end_case(&t);
 	t.state.end = (struct run_end){ .code = 130, .timed_out = true };

@@ -1,4 +1,4 @@
-#include "base/packet.h"
+#include "base/process/packet.h"
 
 #include <errno.h>
 #include <string.h>

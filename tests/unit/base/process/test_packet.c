@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/packet.h"
+#include "base/process/packet.h"
 #include "unit/test.h"
 
 struct pair {
