@@ -40,6 +40,7 @@
 #include <linux/loop.h>
 #include <linux/mount.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -61,6 +62,7 @@ enum {
 	BLOCK = 4096,
 	INODES_OWN = DISK_IMAGE_KEPT + 16, /* no program has these; 16 are for ext4 itself */
 	KEPT_BYTES = 1 << 20,              /* above the limit, for a sandbox that wakes full */
+	REQUEST_BYTES = 1280 * 1024,       /* at most, of a loop device */
 	ATTACH_TRIES = 64,
 	LOCK_TRIES = 400,
 	LOCK_WAIT_MS = 5,
@@ -219,6 +221,22 @@ static bool is_on_device(const struct disk_images *images, const char *loop, dev
 	       strcmp(link, text) == 0;
 }
 
+/* Bytes that have blocks in the image, but wait for the loop device: requests of unknown size. */
+static uint64_t waiting_bytes(const struct disk_images *images, const char *loop)
+{
+	char text[64] = "";
+	AUTO_FD int file = -1;
+	const char *writes;
+
+	(void)snprintf(text, sizeof text, "../../block/%.16s/inflight", loop);
+	file = openat(images->sysfs, text, O_RDONLY | O_CLOEXEC);
+	memset(text, 0, sizeof text);
+	if (file < 0 || read(file, text, sizeof text - 1) <= 0)
+		return 0;
+	writes = strrchr(text, ' '); /* "READS WRITES", aligned */
+	return writes == NULL ? 0 : strtoull(writes, NULL, 10) * REQUEST_BYTES;
+}
+
 struct disk_images_use disk_images_use(const struct disk_images *images, dev_t device)
 {
 	struct disk_images_use use = { 0 };
@@ -235,6 +253,7 @@ struct disk_images_use disk_images_use(const struct disk_images *images, dev_t d
 		blocks = fd_read_number(images->sysfs, path);
 		use.count++;
 		use.owed += blocks == UINT64_MAX ? 0 : blocks * BLOCK; /* unmounted meanwhile */
+		use.owed += waiting_bytes(images, entry->d_name);
 	}
 	if (dir != NULL)
 		(void)closedir(dir);
