@@ -31,9 +31,11 @@
  * started again since, or the kernel has found errors, e2fsck(8) comes before the mount. As with
  * files in a directory, those of the last half minute may be lost.
  *
- * Space. FITRIM gives deleted blocks back to the host when the sandbox is put to sleep
- * (usage/janitor.c); the mount option `discard` would do that for each unlink(2), without a journal
- * one by one. A host's disk without room is the watch's business (spawner/limit_watch.c). */
+ * Space. The mount option `discard` gives deleted blocks back to the host at once: a program that
+ * writes and deletes in turn, each time to other blocks, would otherwise take the whole size of the
+ * image from the host's disk, whatever its limit. Deleting a file that is on the disk already takes
+ * some 0.1 ms longer, in the program's own time. A host's disk without room is the watch's business
+ * (spawner/image_watch.c). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +45,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -64,6 +67,7 @@ enum {
 	BLOCK = 4096,
 	INODES_OWN = DISK_IMAGE_KEPT + 16, /* no program has these; 16 are for ext4 itself */
 	KEPT_BYTES = 1 << 20,              /* above the limit, for a sandbox that wakes full */
+	REQUEST_BYTES = 1280 * 1024,       /* at most, of a loop device */
 	ATTACH_TRIES = 64,
 	LOCK_TRIES = 400,
 	LOCK_WAIT_MS = 5,
@@ -222,6 +226,22 @@ static bool is_on_device(const struct disk_images *images, const char *loop, dev
 	       strcmp(link, text) == 0;
 }
 
+/* Bytes that have blocks in the image, but wait for the loop device: requests of unknown size. */
+static uint64_t waiting_bytes(const struct disk_images *images, const char *loop)
+{
+	char text[64] = "";
+	AUTO_FD int file = -1;
+	const char *writes;
+
+	(void)snprintf(text, sizeof text, "../../block/%.16s/inflight", loop);
+	file = openat(images->sysfs, text, O_RDONLY | O_CLOEXEC);
+	memset(text, 0, sizeof text);
+	if (file < 0 || read(file, text, sizeof text - 1) <= 0)
+		return 0;
+	writes = strrchr(text, ' '); /* "READS WRITES", aligned */
+	return writes == NULL ? 0 : strtoull(writes, NULL, 10) * REQUEST_BYTES;
+}
+
 struct disk_images_use disk_images_use(const struct disk_images *images, dev_t device)
 {
 	struct disk_images_use use = { 0 };
@@ -238,6 +258,7 @@ struct disk_images_use disk_images_use(const struct disk_images *images, dev_t d
 		blocks = fd_read_number(images->sysfs, path);
 		use.count++;
 		use.owed += blocks == UINT64_MAX ? 0 : blocks * BLOCK; /* unmounted meanwhile */
+		use.owed += waiting_bytes(images, entry->d_name);
 	}
 	if (dir != NULL)
 		(void)closedir(dir);
@@ -289,7 +310,8 @@ static int mount_device(int device, struct error *err)
 	char options[96];
 
 	(void)snprintf(options, sizeof options,
-	               "source=/proc/self/fd/%d,nobarrier,noinit_itable,errors=remount-ro", device);
+	               "source=/proc/self/fd/%d,nobarrier,noinit_itable,discard,errors=remount-ro",
+	               device);
 	return mount_create("ext4", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
 }
 

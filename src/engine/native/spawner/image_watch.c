@@ -81,7 +81,7 @@ static void limit_growth(const struct host_resources *host, struct spawner_sandb
  * Images of other servers may be on the same disk, and have a part, too. */
 void image_watch_check(struct spawner *spawner, uint64_t free_bytes)
 {
-	uint64_t most = 0, count = 0, kept, more = UINT64_MAX;
+	uint64_t most = 0, count = 0, all, kept, more = UINT64_MAX;
 	struct disk_images_use use;
 	dev_t device = 0;
 
@@ -95,9 +95,11 @@ void image_watch_check(struct spawner *spawner, uint64_t free_bytes)
 		return;
 	use = disk_images_use(&spawner->host.images, device);
 	kept = kept_space(spawner) + use.owed;
-	spawner->is_disk_short = free_bytes < most + kept;
+	all = num_max(count, use.count);
+	/* The limits of other servers' images are not known: they are assumed to be like these. */
+	spawner->is_disk_short = free_bytes < most / count * all + kept;
 	if (spawner->is_disk_short)
-		more = (free_bytes - num_min(free_bytes, kept)) / num_max(count, use.count);
+		more = (free_bytes - num_min(free_bytes, kept)) / all;
 	for (size_t i = 0; i < spawner->sandbox_top; i++)
 		if (has_running_image(&spawner->sandboxes[i]))
 			limit_growth(&spawner->host, &spawner->sandboxes[i], more);

@@ -1,16 +1,13 @@
 /* janitor.c - one process per piece of slow work. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,7 +22,6 @@ enum {
 	STOP_MS = 100, /* longest wait for writes that had begun when a sandbox became full */
 	ROUND_MS = 10, /* between two measurings, which show whether such a write goes on */
 	UNMOUNT_SECONDS = 60,
-	TRIM_LEAST = 8 << 20, /* bytes of an image that no file uses, from which on FITRIM pays */
 };
 
 /* Another server that shares the state directory holds a lock on each directory it uses. A missing
@@ -42,22 +38,6 @@ static int remove_unless_awake(int parent, const char *name, struct error *err)
 	return remove_tree(parent, name, view_of(name), &count, err);
 }
 
-/* FITRIM makes holes in an image where files were deleted. It takes time per GiB, so it is for
- * images that have much more blocks than their files need. */
-static void trim_image(const struct janitor_job *job)
-{
-	struct fstrim_range all = { .len = UINT64_MAX, .minlen = 64 * 1024 };
-	AUTO_FD int root = openat(job->image_fs, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct statvfs fs;
-	struct stat st;
-
-	if (root >= 0 && fstatvfs(root, &fs) == 0 &&
-	    fstatat(job->parent, "image", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    (uint64_t)st.st_blocks * 512 >
-	            (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize + TRIM_LEAST)
-		(void)ioctl(root, FITRIM, &all);
-}
-
 /* The caller has closed its descriptor, so this close(2) unmounts the image, unless another new
  * process still has a copy. Until then the loop device holds a lock on the image
  * (root/disk_image.c). */
@@ -65,8 +45,6 @@ static void unmount_image(const struct janitor_job *job)
 {
 	AUTO_FD int file = -1;
 
-	if (job->is_kept)
-		trim_image(job);
 	(void)close(job->image_fs);
 	if (!job->is_kept)
 		return;
