@@ -95,6 +95,9 @@ static pid_t clone_child(const struct cgroup *cgroup)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof args);
 }
 
+/* A sandbox keeps at most 10 of them; the others are closed after its set-up. */
+enum { DESCRIPTORS_NEEDED = 24 };
+
 struct setup_fds {
 	int channel[2], maps_written[2], setup_pipe[2];
 };
@@ -114,12 +117,28 @@ static int open_setup_fds(struct setup_fds *fds, struct error *err)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds->channel) < 0)
 		return error_sys(err, "make a socket for the channel");
 	if (pipe2(fds->maps_written, O_CLOEXEC) < 0 || pipe2(fds->setup_pipe, O_CLOEXEC) < 0)
-		return error_sys(err, errno == EMFILE
-		                              ? "the spawner has no descriptors left for one more "
-		                                "sandbox: delete sandboxes, or wait until some are "
-		                                "asleep"
-		                              : "make the pipes of the set-up");
+		return error_sys(err, "make the pipes of the set-up");
 	return 0;
+}
+
+/* Without this check the error would name the step of the set-up at which the descriptors ran out.
+ * RLIMIT_NOFILE bounds the numbers, which the kernel gives out from the lowest on. */
+static int check_descriptors(int any, struct error *err)
+{
+	int fds[DESCRIPTORS_NEEDED];
+	size_t count = 0;
+	bool is_enough;
+
+	while (count < ARRAY_LEN(fds) && (fds[count] = fcntl(any, F_DUPFD_CLOEXEC, 0)) >= 0)
+		count++;
+	is_enough = count == ARRAY_LEN(fds);
+	while (count > 0)
+		(void)close(fds[--count]);
+	errno = EMFILE;
+	return is_enough ? 0
+	                 : error_sys(err, "the spawner has no descriptors left for one more "
+	                                  "sandbox: delete sandboxes, or wait until some are "
+	                                  "asleep");
 }
 
 static int start_child(const struct host_resources *host, struct spawner_sandbox *sandbox,
@@ -183,7 +202,8 @@ int spawner_sandbox_start(struct host_resources *host, int *image,
 	sandbox->cgroup.unified = -1;
 	for (int i = 0; i < V1_COUNT; i++)
 		sandbox->cgroup.v1[i] = -1;
-	if (kernel_shares_fit(&host->shares, &sandbox->limits, err) < 0 ||
+	if (check_descriptors(host->userns.proc, err) < 0 ||
+	    kernel_shares_fit(&host->shares, &sandbox->limits, err) < 0 ||
 	    mount_plan_make(host->userns.mode, &host->tree, &host->skeleton, &host->shares,
 	                    host->gpus, &request->spec, &plan, err) < 0)
 		return -1;
