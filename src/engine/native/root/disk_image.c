@@ -36,7 +36,6 @@
  * image from the host's disk, whatever its limit. Deleting a file that is on the disk already takes
  * some 0.1 ms longer, in the program's own time. A host's disk without room is the watch's business
  * (spawner/image_watch.c). */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -45,7 +44,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -64,10 +62,8 @@
 #include "engine/native/root/internal.h"
 
 enum {
-	BLOCK = 4096,
 	INODES_OWN = DISK_IMAGE_KEPT + 16, /* no program has these; 16 are for ext4 itself */
 	KEPT_BYTES = 1 << 20,              /* above the limit, for a sandbox that wakes full */
-	REQUEST_BYTES = 1280 * 1024,       /* at most, of a loop device */
 	ATTACH_TRIES = 64,
 	LOCK_TRIES = 400,
 	LOCK_WAIT_MS = 5,
@@ -127,14 +123,14 @@ int disk_image_set_limit(const struct disk_images *images, int mount, uint64_t b
 
 	if (fstatvfs(mount, &fs) < 0 || fstat(mount, &st) < 0)
 		return error_sys(err, "statvfs of a disk image");
-	if (bytes / BLOCK > fs.f_blocks)
+	if (bytes / DISK_IMAGE_BLOCK > fs.f_blocks)
 		return error_set(err, ERR_LIMIT,
 		                 "disk: the files of this sandbox are in an image with room for "
 		                 "%llu MiB: create another sandbox with that limit",
-		                 (unsigned long long)(fs.f_blocks * BLOCK >> 20));
+		                 (unsigned long long)(fs.f_blocks * DISK_IMAGE_BLOCK >> 20));
 	file = open_sysfs_file(images, st.st_dev, "reserved_clusters");
 	len = snprintf(text, sizeof text, "%llu",
-	               (unsigned long long)(fs.f_blocks - bytes / BLOCK));
+	               (unsigned long long)(fs.f_blocks - bytes / DISK_IMAGE_BLOCK));
 	if (file < 0 || write(file, text, (size_t)len) != len)
 		return error_sys(err, "write reserved_clusters of a disk image");
 	return 0;
@@ -200,71 +196,6 @@ int disk_images_open(struct disk_images *ret, int parent, struct error *err)
 	return ret->dev < 0 ? error_sys(err, "/dev") : 0;
 }
 
-/* --- where images are ------------------------------------------------------------------ */
-
-/* A spawner sees neither the files of other servers nor on which disk they are. So the link
- * loops/loopN has stat.st_dev of the file that is attached to this device: a link takes no block of
- * a full disk. One that is missing or out of date only makes a share of the disk wrong. */
-static void note_device(const struct disk_images *images, const char *loop, int file)
-{
-	char text[32];
-	struct stat st;
-
-	if (fstat(file, &st) < 0)
-		return;
-	(void)snprintf(text, sizeof text, "%llu", (unsigned long long)st.st_dev);
-	(void)unlinkat(images->loops, loop, 0);
-	(void)!symlinkat(text, images->loops, loop);
-}
-
-static bool is_on_device(const struct disk_images *images, const char *loop, dev_t device)
-{
-	char text[32], link[32] = "";
-
-	(void)snprintf(text, sizeof text, "%llu", (unsigned long long)device);
-	return readlinkat(images->loops, loop, link, sizeof link - 1) > 0 &&
-	       strcmp(link, text) == 0;
-}
-
-/* Bytes that have blocks in the image, but wait for the loop device: requests of unknown size. */
-static uint64_t waiting_bytes(const struct disk_images *images, const char *loop)
-{
-	char text[64] = "";
-	AUTO_FD int file = -1;
-	const char *writes;
-
-	(void)snprintf(text, sizeof text, "../../block/%.16s/inflight", loop);
-	file = openat(images->sysfs, text, O_RDONLY | O_CLOEXEC);
-	memset(text, 0, sizeof text);
-	if (file < 0 || read(file, text, sizeof text - 1) <= 0)
-		return 0;
-	writes = strrchr(text, ' '); /* "READS WRITES", aligned */
-	return writes == NULL ? 0 : strtoull(writes, NULL, 10) * REQUEST_BYTES;
-}
-
-struct disk_images_use disk_images_use(const struct disk_images *images, dev_t device)
-{
-	struct disk_images_use use = { 0 };
-	DIR *dir = fd_open_dir(images->sysfs, ".");
-	const struct dirent *entry;
-
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		char path[64];
-		uint64_t blocks;
-
-		if (!is_on_device(images, entry->d_name, device))
-			continue;
-		(void)snprintf(path, sizeof path, "%.16s/delayed_allocation_blocks", entry->d_name);
-		blocks = fd_read_number(images->sysfs, path);
-		use.count++;
-		use.owed += blocks == UINT64_MAX ? 0 : blocks * BLOCK; /* unmounted meanwhile */
-		use.owed += waiting_bytes(images, entry->d_name);
-	}
-	if (dir != NULL)
-		(void)closedir(dir);
-	return use;
-}
-
 /* --- attaching and mounting ---------------------------------------------------------- */
 
 /* The kernel releases the lock a moment after the last process of the earlier mount was killed. */
@@ -285,7 +216,7 @@ static int lock_image(int file, struct error *err)
 static int attach_image(const struct disk_images *images, int file, struct error *err)
 {
 	const struct loop_config config = { .fd = (unsigned)file,
-		                            .block_size = BLOCK,
+		                            .block_size = DISK_IMAGE_BLOCK,
 		                            .info.lo_flags = LO_FLAGS_AUTOCLEAR };
 
 	for (int i = 0; i < ATTACH_TRIES; i++) {
@@ -296,7 +227,7 @@ static int attach_image(const struct disk_images *images, int file, struct error
 		(void)snprintf(name, sizeof name, "loop%d", number);
 		device = number >= 0 ? openat(images->dev, name, O_RDWR | O_CLOEXEC) : -1;
 		if (device >= 0 && ioctl(device, LOOP_CONFIGURE, &config) == 0) {
-			note_device(images, name, file);
+			disk_image_note_device(images, name, file);
 			return TAKE_FD(device);
 		}
 		if (errno != EBUSY)
@@ -489,8 +420,9 @@ static int make_room(const struct disk_images *images, int mount, uint64_t limit
 		(void)snprintf(name, sizeof name, KEPT "/%d", i);
 		(void)unlinkat(mount, name, 0);
 	}
-	used = (uint64_t)(fs.f_blocks - fs.f_bfree) * BLOCK;
-	limit = num_min(num_max(used, limit) + KEPT_BYTES, (uint64_t)fs.f_blocks * BLOCK);
+	used = (uint64_t)(fs.f_blocks - fs.f_bfree) * DISK_IMAGE_BLOCK;
+	limit = num_min(num_max(used, limit) + KEPT_BYTES,
+	                (uint64_t)fs.f_blocks * DISK_IMAGE_BLOCK);
 	return disk_image_set_limit(images, mount, limit, err);
 }
 
@@ -503,7 +435,7 @@ int disk_image_settle(const struct disk_images *images, int mount, uint64_t limi
 		return error_sys(err, "statvfs of a disk image");
 	disk_image_keep_inodes(mount, DISK_IMAGE_KEPT);
 	/* The limit may have become larger than the image while the sandbox was asleep. */
-	limit = num_min(limit, (uint64_t)fs.f_blocks * BLOCK);
+	limit = num_min(limit, (uint64_t)fs.f_blocks * DISK_IMAGE_BLOCK);
 	return disk_image_set_limit(images, mount, limit, err);
 }
 

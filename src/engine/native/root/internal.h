@@ -115,12 +115,16 @@ bool skeleton_is_name(const char *name);
 MUST_CHECK int skeleton_open_from(int host, int parent, uid_t owner, gid_t group,
                                   struct skeleton *ret, struct error *err);
 
-/* --- disk images: parts of disk_image.c and disk_image_make.c --- */
+/* --- disk images: parts of disk_image.c, disk_image_make.c and disk_image_use.c --- */
+
+enum { DISK_IMAGE_BLOCK = 4096 }; /* of the file system */
 
 /* Files of an image that only keep inodes, so that a sandbox without any can wake. */
 enum { DISK_IMAGE_KEPT = 16 };
 void disk_image_keep_inodes(int mount, uint64_t count);
 
+/* Notes on which disk the file is that is attached to `loop`. */
+void disk_image_note_device(const struct disk_images *images, const char *loop, int file);
 uint64_t disk_image_inodes(const struct spec_limits *limits);
 /* Attaches the file to a loop device, and mounts that. Returns the mount, attached nowhere. */
 MUST_CHECK int disk_image_mount(const struct disk_images *images, int file, struct error *err);
