@@ -1,7 +1,7 @@
 #!/bin/sh
 # cgroup2-guest.sh [long [TESTS]] - tests in the virtual machine: unit tests of cgroups and quotas, the
 # report of doctor as root and as users with and without a delegated cgroup, and limits as a user meets them.
-# long: also all escape tests, as root and as both kinds of users, or those named.
+# long: also the unit tests of the spawner, and all escape tests, as root and as both kinds of users, or those named.
 set -u
 . tests/scripts/tap.sh
 belljar=$PWD/build/belljar
@@ -45,7 +45,6 @@ is 'a sandbox sees only its own cgroup' "$said" '0::/'
 
 unit engine/native/cgroup/test_cgroup
 unit engine/native/cgroup/test_cgroup_text
-unit engine/native/spawner/test_spawner
 
 # On a file system with project quotas the disk limit is exact.
 . tests/vm/quota.sh
@@ -53,6 +52,7 @@ test_quotas ext4 -O quota,project -E quotatype=prjquota
 test_quotas xfs
 
 if [ "${1:-}" = long ]; then
+  unit engine/native/spawner/test_spawner
   # A user cannot read the kernel's number of file locks: the processor time of the sandbox leads to a count.
   said=$(sh tests/vm/as.sh tester "$belljar" exec --timeout 800 --mounts "$PWD/build/escape:/escape" \
     /escape/rx_kernel locks 4 30000 2>&1)
