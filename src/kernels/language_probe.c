@@ -139,7 +139,7 @@ static void parse_line(struct view line, struct language_found *ret)
 int language_not_found(const struct language_found *found, const struct language *language,
                        struct error *err)
 {
-	char names[360] = "";
+	char names[340] = "";
 	struct buf list = buf_fixed(names, sizeof names);
 	struct error full;
 
@@ -148,7 +148,8 @@ int language_not_found(const struct language_found *found, const struct language
 			(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "",
 			                  languages[i].name);
 	return error_set(err, ERR_NOT_FOUND,
-	                 "there is no interpreter for %s in this sandbox; available: %s",
+	                 "there is no interpreter for %s in this sandbox; available: %s (more can "
+	                 "be installed on this machine, or in its image)",
 	                 language->name, list.len != 0 ? names : "none");
 }
 

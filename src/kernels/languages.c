@@ -37,8 +37,10 @@ static const char r_script[] =
         "BELLJAR_R_PROFILE_USER=${R_PROFILE_USER-} R_PROFILE_USER=/dev/fd/4 exec \"$@\"";
 
 const struct language languages[] = {
+	/* The second runner is tried, because every sandbox has a `python` that starts python3. */
 	LANGUAGE("python", "Python", " py python3 ", " py pyw ", "main.py", &kernel_python,
-	         { RUNS("python3", "{file}"), VERSION }, { RUNS("python", "{file}"), VERSION }),
+	         { RUNS("python3", "{file}"), VERSION },
+	         { RUNS("python", "{file}"), VERSION, .needs = "\"$P\" -c ''" }),
 	LANGUAGE("javascript", "JavaScript", " js node nodejs ", " js mjs cjs ", "main.js",
 	         &kernel_node, { RUNS("node", "{file}"), VERSION },
 	         { RUNS("bun", "{file}"), VERSION },

@@ -104,8 +104,12 @@ static int check_end(struct package_step *step, struct error *err)
 
 	process_state(step->process, &state);
 	if (state.phase == PROCESS_FAILED && state.why->kind == ERR_NOT_FOUND)
-		return error_set(err, ERR_UNSUPPORTED, "there is no %s in the sandbox",
-		                 package_is_python(&step->request) ? "Python" : "Node");
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "there is no %s in the sandbox: the operator can install %s %s",
+		                 package_is_python(&step->request) ? "Python" : "Node",
+		                 package_is_python(&step->request) ? "python3 and python3-pip"
+		                                                   : "nodejs and npm",
+		                 step->work->context->programs_place);
 	if (state.phase == PROCESS_FAILED) {
 		*err = *state.why;
 		return -1;

@@ -322,6 +322,23 @@ static void probe_leaves_out_what_cannot_run(void **state)
 	assert_int_equal(unlink(cc) + unlink(rustc) + rmdir(dir), 0);
 }
 
+/* Every sandbox has such a `python`, also where the image has no Python. */
+static void probe_leaves_out_a_python_without_python3(void **state)
+{
+	char dir[] = "/tmp/belljar-probe-XXXXXX", python[64];
+	struct language_found found;
+
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(python, sizeof python, "%s/python", dir);
+	make_program(python, "#!/bin/sh\nexec python3 \"$@\"\n");
+	run_probe(false, dir, &found);
+	assert_int_equal(found.of[index_of("python")].runner, -1);
+	make_program(python, "#!/bin/sh\ntest \"$1\" = -c\n");
+	run_probe(false, dir, &found);
+	assert_int_equal(found.of[index_of("python")].runner, 1);
+	assert_int_equal(unlink(python) + rmdir(dir), 0);
+}
+
 static void probe_parser_ignores_malformed_lines(void **state)
 {
 	struct language_found found;
@@ -410,6 +427,7 @@ int main(void)
 		TEST(probe_finds_installed_languages),
 		TEST(probe_finds_versions),
 		TEST(probe_leaves_out_what_cannot_run),
+		TEST(probe_leaves_out_a_python_without_python3),
 		TEST(probe_parser_ignores_malformed_lines),
 		TEST(kernels_carry_their_text),
 	};
