@@ -147,12 +147,17 @@ class HttpServer {
   }
 
   /** Starts a session and returns the headers that its requests need. */
-  async handshake(protocolVersion, headers = {}) {
+  async initialize(protocolVersion, headers = {}) {
     const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'raw', version: '1' } };
     const answer = await this.post({ jsonrpc: '2.0', id: 0, method: 'initialize', params }, headers);
     assert.equal(answer.status, 200, answer.text);
     assert.equal(answer.json.result.protocolVersion, protocolVersion);
-    const own = { ...headers, 'mcp-session-id': answer.headers['mcp-session-id'], 'mcp-protocol-version': protocolVersion };
+    return { ...headers, 'mcp-session-id': answer.headers['mcp-session-id'], 'mcp-protocol-version': protocolVersion };
+  }
+
+  /** The same, and tells the server that the client is ready. */
+  async handshake(protocolVersion, headers = {}) {
+    const own = await this.initialize(protocolVersion, headers);
     const accepted = await this.post({ jsonrpc: '2.0', method: 'notifications/initialized' }, own);
     assert.equal(accepted.status, 202);
     assert.equal(accepted.text, '');
