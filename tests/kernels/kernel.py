@@ -21,6 +21,7 @@ LOADER = SOURCES / "python_loader.py"
 PYTHON = os.environ.get("KERNEL_PYTHON", "/usr/bin/python3")
 LIMIT_S = float(os.environ.get("KERNEL_LIMIT", 60))
 PR_SET_CHILD_SUBREAPER = 36
+os.environ["PYTHONUNBUFFERED"] = "1"  # as in every sandbox
 
 
 def source():
