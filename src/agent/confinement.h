@@ -1,9 +1,11 @@
 /* confinement.h - seccomp filters and Landlock for programs and workers.
  *
  * WELCOME brings the filters as bytes; the kernel checks them when they are loaded. Landlock denies
- * making device nodes, and ioctl() on devices outside /dev; it does not divide users or runs from
- * each other. Both hold for a process and all its descendants and cannot be undone. The agent and
- * the keepers are not confined by either. */
+ * making device nodes, and ioctl() on devices outside /dev; it is not meant to divide users or runs
+ * from each other. But each program is in a domain of its own, and the kernel lets no process trace
+ * one of another domain: where /proc is mounted with hidepid, programs therefore do not see those
+ * of other runs. Both hold for a process and all its descendants and cannot be undone. The agent
+ * and the keepers are not confined by either. */
 #pragma once
 #include <linux/filter.h>
 #include <stddef.h>

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/error.h"
+#include "base/text/braces.h"
 #include "base/text/utf8.h"
 #include "loop/loop.h"
 #include "mcp/content.h"
@@ -36,7 +38,7 @@ static const struct param params[] = {
 	ARG_REQUIRED(struct search_files_args, pattern, STRING,
 	             "A text in the lines of files; with mode \"name\" a glob or a part of the "
 	             "name.",
-	             .more = "A glob has *, ?, [a-z] and **/.", .also = PARAM_ALSO("query"),
+	             .more = "A glob has *, ?, [a-z], {a,b} and **/.", .also = PARAM_ALSO("query"),
 	             .min = 1, .max = WIRE_PATTERN_MAX - 2),
 	ARG_PATH(struct search_files_args, path, "", .fallback.text = "."),
 	ARG(struct search_files_args, mode, ENUM, "", .more = "What is searched.", .values = modes,
@@ -68,10 +70,15 @@ static const struct param output[] = {
 	{ 0 },
 };
 
+/* Both patterns as the agent reads them: braces in globs are written out, one glob on a line. */
+struct search_patterns {
+	char pattern[WIRE_PATTERN_MAX + 1], names[WIRE_PATTERN_MAX + 1];
+};
+
 struct search_files {
 	struct file_work file;
 	const struct search_files_args *args;
-	char pattern[WIRE_PATTERN_MAX + 1];
+	struct search_patterns patterns;
 	struct buf text;
 	json_t *matches;
 	size_t room;                 /* bytes of JSON that `matches` may still grow by */
@@ -191,6 +198,16 @@ static bool add_records(struct search_files *s, struct view records)
 	return all;
 }
 
+/* Names what a search without a match did not look at. */
+static const char *unsearched_text(const struct search_files_args *a)
+{
+	if (a->mode == modes[MODE_NAME])
+		return a->hidden ? "" : ": hidden names are not searched";
+	return a->hidden ? ": binary files and files larger than 16 MiB are not searched"
+	                 : ": binary files, hidden names and files larger than 16 MiB are not "
+	                   "searched";
+}
+
 static void on_found(struct file_work *file, const struct files_reply *reply)
 {
 	struct search_files *s = container_of(file, struct search_files, file);
@@ -204,12 +221,10 @@ static void on_found(struct file_work *file, const struct files_reply *reply)
 	json_set(structured, "more", json_boolean(more));
 	if (count != 0)
 		json_push(content, mcp_text_view(buf_view(&s->text)));
-	json_push(content,
-	          mcp_text("[%zu match%s%s]", count, count == 1 ? "" : "es",
-	                   more         ? "; there are more: narrow the pattern, path or names"
-	                   : count == 0 ? ": binary files, hidden names and files larger than 16 "
-	                                  "MiB are not searched"
-	                                : ""));
+	json_push(content, mcp_text("[%zu match%s%s]", count, count == 1 ? "" : "es",
+	                            more ? "; there are more: narrow the pattern, path or names"
+	                            : count == 0 ? unsearched_text(s->args)
+	                                         : ""));
 	work_answer(&file->work, content, structured);
 }
 
@@ -225,7 +240,7 @@ static struct wire_message make_request(const struct search_files *s)
 			                           .depth = WIRE_DEPTH_MAX,
 			                           .limit = (uint32_t)a->limit,
 			                           .path = view_of(a->path),
-			                           .pattern = view_of(s->pattern) };
+			                           .pattern = view_of(s->patterns.pattern) };
 		return request;
 	}
 	request.type = WIRE_GREP;
@@ -235,8 +250,8 @@ static struct wire_message make_request(const struct search_files *s)
 		.limit = (uint32_t)a->limit,
 		.max = FILE_MAX,
 		.path = view_of(a->path),
-		.pattern = view_of(s->pattern),
-		.names = view_of(a->names != NULL ? a->names : ""),
+		.pattern = view_of(s->patterns.pattern),
+		.names = view_of(s->patterns.names),
 	};
 	return request;
 }
@@ -300,22 +315,47 @@ static int check_mode(const struct search_files_args *a, struct error *err)
 	return 0;
 }
 
+/* Writes the globs that a pattern with braces stands for into a member of search_patterns. */
+static int expand_globs(const char *arg, const char *pattern, char *ret, struct error *err)
+{
+	struct buf globs = buf_fixed(ret, WIRE_PATTERN_MAX + 1);
+
+	if (braces_expand(view_of(pattern), &globs, err) < 0)
+		return error_wrap(err, "argument '%s': too many alternatives in braces", arg);
+	return 0;
+}
+
+static int make_patterns(const struct search_files_args *a, struct search_patterns *ret,
+                         struct error *err)
+{
+	*ret = (struct search_patterns){ 0 };
+	if (a->mode == modes[MODE_CONTENT]) {
+		(void)snprintf(ret->pattern, sizeof ret->pattern, "%s", a->pattern);
+		return a->names != NULL ? expand_globs("names", a->names, ret->names, err) : 0;
+	}
+	if (expand_globs("pattern", a->pattern, ret->pattern, err) < 0)
+		return -1;
+	/* A pattern without wildcards matches any name that contains it. */
+	if (strpbrk(a->pattern, "*?[/\\") == NULL && strcmp(ret->pattern, a->pattern) == 0)
+		(void)snprintf(ret->pattern, sizeof ret->pattern, "*%s*", a->pattern);
+	return 0;
+}
+
 static int search_files(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct search_files_args *a = args;
-	/* A pattern without wildcards matches any name that contains it. */
-	bool is_part = a->mode == modes[MODE_NAME] && strpbrk(a->pattern, "*?[/\\") == NULL;
+	struct search_patterns patterns;
 	struct search_files *s;
 	struct work *work;
 
 	if (work_check_path(a->path, err) < 0 || check_mode(a, err) < 0 ||
+	    make_patterns(a, &patterns, err) < 0 ||
 	    work_start(call, sizeof *s, &callbacks, a->sandbox, &work, err) < 0)
 		return -1;
 	s = container_of(work, struct search_files, file.work);
 	s->file.path = a->path;
 	s->args = a;
-	(void)snprintf(s->pattern, sizeof s->pattern, "%s%s%s", is_part ? "*" : "", a->pattern,
-	               is_part ? "*" : "");
+	s->patterns = patterns;
 	return 0;
 }
 

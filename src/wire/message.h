@@ -223,8 +223,8 @@ struct wire_find {
 	uint16_t depth;
 	uint32_t limit;
 	struct view path;
-	struct view pattern; /* with a slash it is matched against the path below `path`, otherwise
-	                      * against the name */
+	struct view pattern; /* globs, one on each line; one with a slash is matched against the
+	                      * path below `path`, any other one against the name */
 };
 
 struct wire_grep {
@@ -233,7 +233,7 @@ struct wire_grep {
 	uint32_t limit;
 	uint64_t max; /* bytes; larger files are skipped */
 	struct view path, pattern;
-	struct view names; /* search only files whose name matches; empty: all */
+	struct view names; /* globs as above: search only files that match one; empty: all */
 };
 
 enum { WIRE_RECURSIVE = 1 };

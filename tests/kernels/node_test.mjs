@@ -260,6 +260,12 @@ for (const node of nodes) {
       ['1', { error: 'Error', message: /ENOENT/, code: 1 }, { cwd: '/nowhere' }],
     ]));
 
+    test('a session leaves a directory that was removed', () => session(node, [
+      ['home = process.cwd(); fs.mkdirSync("gone"); process.chdir("gone"); fs.rmdirSync("../gone"); 0', '0'],
+      ['process.cwd() === home', { shown: 'true', code: 0, err: /^the working directory was removed: the session is in .* now\n$/ }],
+      ['1', { shown: '1', err: '' }],
+    ]));
+
     test('output is complete before ENDED', () => session(node, [
       ['console.log("out"); console.error("err")', { out: 'out\n', err: 'err\n', shown: '' }],
       ['process.stdout.write("x".repeat(1000000)); undefined', { out: /^x{1000000}$/ }],

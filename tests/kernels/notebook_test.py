@@ -115,6 +115,7 @@ class Magics(Notebook):
         self.gives("%env NAME", "'value'")
         self.gives("path = %pwd\npath == " + repr(home), "True")
         self.fails("%cd /nowhere", "FileNotFoundError", "nowhere")
+        self.gives("os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')\n%cd -q " + home + "\n%pwd", repr(home))
 
     def test_time_and_timeit_print_durations(self):
         for code in "%time 1 + 1", "%%time\nx = 1\nx + 1":

@@ -204,7 +204,8 @@ static int search_entry(struct grep *grep, const struct walk_entry *entry, struc
 	AUTO_FD int fd = -1;
 
 	if (!S_ISREG(entry->st.st_mode) ||
-	    (grep->request->names.len != 0 && !glob_match_path(&grep->names, entry->path)))
+	    (grep->request->names.len != 0 &&
+	     !glob_match_lines(&grep->names, grep->request->names, 0, entry->path)))
 		return 0;
 	fd = open_resolved(entry->dir, entry->name, O_RDONLY | O_NOFOLLOW, 0, 0);
 	if (fd < 0 || !is_wanted(grep, fd))
@@ -256,7 +257,6 @@ int op_grep(struct job *job, const struct wire_grep *request, struct wire_done *
 
 	grep->job = job;
 	grep->request = request;
-	glob_set(&grep->names, request->names, 0);
 	if (search_init(&grep->search, request->pattern, request->flags, err) < 0)
 		return -1;
 	/* If this fails the path is a file, or opening it as a file tells what is wrong. */

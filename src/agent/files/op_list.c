@@ -170,15 +170,17 @@ static int start_walk(const struct job *job, struct view path, unsigned depth, b
 	return 0;
 }
 
-/* Sends the entries that match, or all if glob is NULL, up to the limit. */
-static int send_entries(struct job *job, struct walk *walk, struct glob *glob, uint32_t limit,
-                        struct wire_done *done, struct error *err)
+/* Sends the entries whose path matches one of the patterns, or all if there are none, up to the
+ * limit. */
+static int send_entries(struct job *job, struct walk *walk, struct view patterns, unsigned flags,
+                        uint32_t limit, struct wire_done *done, struct error *err)
 {
+	struct glob glob = { 0 };
 	struct walk_entry entry;
 	int got;
 
 	while ((got = walk_next(walk, &entry, err)) > 0) {
-		if (glob != NULL && !glob_match_path(glob, entry.path))
+		if (patterns.len != 0 && !glob_match_lines(&glob, patterns, flags, entry.path))
 			continue;
 		if (done->count == limit) {
 			done->flags |= WIRE_DONE_MORE;
@@ -220,7 +222,7 @@ int op_tree(struct job *job, const struct wire_tree *request, struct wire_done *
 	               &walk, err) < 0)
 		return -1;
 	walk.batch = (size_t)request->limit + 1;
-	if (send_entries(job, &walk, NULL, request->limit, &answer, err) < 0)
+	if (send_entries(job, &walk, (struct view){ 0 }, 0, request->limit, &answer, err) < 0)
 		return fail_walk(request->path, err);
 	return finish_reply(job, walk.is_deeper || walk.skipped_long_paths, &answer, done, err);
 }
@@ -229,15 +231,13 @@ int op_find(struct job *job, const struct wire_find *request, struct wire_done *
             struct error *err)
 {
 	AUTO_WALK struct walk walk = { 0 };
+	const unsigned flags = (request->flags & WIRE_WALK_IGNORE_CASE) != 0 ? GLOB_IGNORE_CASE : 0;
 	struct wire_done answer = { 0 };
-	struct glob glob = { 0 };
 
-	glob_set(&glob, request->pattern,
-	         (request->flags & WIRE_WALK_IGNORE_CASE) != 0 ? GLOB_IGNORE_CASE : 0);
 	if (start_walk(job, request->path, request->depth, (request->flags & WIRE_WALK_HIDDEN) != 0,
 	               &walk, err) < 0)
 		return -1;
-	if (send_entries(job, &walk, &glob, request->limit, &answer, err) < 0)
+	if (send_entries(job, &walk, request->pattern, flags, request->limit, &answer, err) < 0)
 		return fail_walk(request->path, err);
 	return finish_reply(job, walk.skipped_long_paths, &answer, done, err);
 }

@@ -370,3 +370,15 @@ bool glob_match_path(struct glob *glob, struct view path)
 		path = (struct view){ slash + 1, path.len - (size_t)(slash + 1 - path.ptr) };
 	return glob_match(glob, path, &steps);
 }
+
+bool glob_match_lines(struct glob *glob, struct view patterns, unsigned flags, struct view path)
+{
+	struct view pattern;
+
+	while (view_next_line(&patterns, &pattern)) {
+		glob_set(glob, pattern, flags);
+		if (glob_match_path(glob, path))
+			return true;
+	}
+	return false;
+}

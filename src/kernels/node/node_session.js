@@ -342,10 +342,21 @@
 	let our_require = globalThis.require;
 	let required_from = home;
 
+	// Without a directory every require and every path would fail, process.chdir() of the code included.
+	function current_directory() {
+		try {
+			return process.cwd();
+		} catch {
+			process.chdir(home);
+			process.stderr.write(`the working directory was removed: the session is in ${home} now\n`);
+			return home;
+		}
+	}
+
 	function enter_directory(cwd) {
 		if (cwd)
 			process.chdir(cwd);
-		const here = process.cwd();
+		const here = current_directory();
 		if (here === required_from || globalThis.require !== our_require)
 			return;
 		our_require = createRequire(path.join(here, '[cell]'));

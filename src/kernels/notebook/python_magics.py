@@ -341,8 +341,11 @@ class Shell:
         is_quiet = line.split()[:1] == ['-q']
         to = line.strip()[2 * is_quiet:].strip(' "\'') or '~'
         if to == '-':
-            to = self._directory or os.getcwd()
-        before = os.getcwd()
+            to = self._directory or '.'
+        try:
+            before = os.getcwd()
+        except FileNotFoundError: # it was removed: only %cd leads out of it
+            before = None
         os.chdir(os.path.expanduser(to))
         self._directory = before
         if not is_quiet:

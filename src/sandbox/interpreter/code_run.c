@@ -205,6 +205,8 @@ static int get_session_interpreter(struct code_run *code, struct error *err)
 	struct session *session = session_of(code);
 	struct session_report *report = code->options.report;
 
+	if (session->interpreter != NULL && interpreter_has_exited(session->interpreter))
+		(void)session_kill(session, "its process exited or was killed");
 	report->was_lost = session->is_lost;
 	if (session->is_lost)
 		(void)snprintf(report->why_lost, sizeof report->why_lost, "%s", session->why_lost);

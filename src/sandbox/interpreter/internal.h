@@ -48,6 +48,7 @@ struct interpreter {
 	const struct interpreter_user_events *user; /* NULL: nothing executes */
 	void *user_ctx;
 	struct run *run; /* the program; NULL: it has ended */
+	bool has_exited; /* the program has exited, and its end is being reported */
 	enum interpreter_stage stage;
 	struct buf pending;   /* a RUN message that waits until the interpreter is idle */
 	uint32_t deadline_ms; /* of that execution */

@@ -97,6 +97,15 @@ static bool is_exit_unrelated(const struct interpreter *interpreter, const struc
 	       !interpreter->is_session && end->code == 0 && end->signal == 0 && !end->timed_out;
 }
 
+/* The limits that the program met are found out before its end is reported, which asks the agent
+ * once more: code that arrives meanwhile needs another interpreter. */
+static void on_program_exited(void *ctx)
+{
+	struct interpreter *interpreter = ctx;
+
+	interpreter->has_exited = true;
+}
+
 static void on_program_ended(void *ctx, const struct run_end *run_end)
 {
 	struct interpreter *interpreter = ctx;
@@ -141,6 +150,7 @@ static void on_program_failed(void *ctx, const struct error *why)
 static const struct run_events run_events = { .output = interpreter_on_output,
 	                                      .writable = on_writable,
 	                                      .control = interpreter_on_control,
+	                                      .exited = on_program_exited,
 	                                      .ended = on_program_ended,
 	                                      .failed = on_program_failed };
 
@@ -290,6 +300,11 @@ bool interpreter_is_started(const struct interpreter *interpreter)
 bool interpreter_is_idle(const struct interpreter *interpreter)
 {
 	return interpreter->stage == INTERPRETER_IDLE;
+}
+
+bool interpreter_has_exited(const struct interpreter *interpreter)
+{
+	return interpreter->has_exited;
 }
 
 bool interpreter_is_reusable(const struct interpreter *interpreter)

@@ -77,6 +77,8 @@ void interpreter_signal(struct interpreter *interpreter, int number);
 
 bool interpreter_is_started(const struct interpreter *interpreter); /* READY has arrived */
 bool interpreter_is_idle(const struct interpreter *interpreter);
+/* The program has exited, and `gone` follows: the interpreter executes nothing any more. */
+bool interpreter_has_exited(const struct interpreter *interpreter);
 /* Whether another execution may follow: no signal was sent, no deadline was near, the end mark
  * arrived. */
 bool interpreter_is_reusable(const struct interpreter *interpreter);

@@ -66,6 +66,8 @@ static void start_expiry(struct spare *spare)
  * is_borrowed, comes with the next turn of the loop. */
 static bool is_free(const struct spare *spare)
 {
+	if (interpreter_has_exited(spare->interpreter))
+		return false;
 	return !spare->is_borrowed || (interpreter_is_idle(spare->interpreter) &&
 	                               interpreter_is_reusable(spare->interpreter));
 }

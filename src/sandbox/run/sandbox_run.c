@@ -336,7 +336,10 @@ void run_restart_limit_check(struct run *run)
 {
 	struct program *program = program_of(run);
 
-	limit_check_start(&program->limits, program->sandbox);
+	/* Once the agent has reported the end, the check is being finished already, and a restart
+	 * would make it forget whom to report to. */
+	if (program->stream != NULL)
+		limit_check_start(&program->limits, program->sandbox);
 }
 
 void run_resize(struct run *run, uint16_t rows, uint16_t columns)

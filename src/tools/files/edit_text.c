@@ -11,6 +11,7 @@
 
 enum {
 	LINES_NAMED = 8,                /* in the error of a text that is found several times */
+	FIRST_LINE_MIN = 4,             /* bytes: a shorter line, as "}", says nothing */
 	DIFF_LINE_MAX = 200,            /* bytes */
 	REPLACED_MAX = 100000,          /* replacements in one call */
 	SEARCH_MAX = 512 * 1024 * 1024, /* bytes searched in one call: a second or less */
@@ -108,23 +109,42 @@ static size_t find_ignoring_space(struct view text, struct view what)
 	return 0;
 }
 
+/* The line that is the first one of `what`, which has several; 0: there is none. */
+static size_t find_first_line(struct view text, struct view what)
+{
+	struct view line, first;
+
+	if (!view_next_line(&what, &first) || what.len == 0)
+		return 0;
+	first = view_trim(first);
+	for (size_t n = 1; first.len >= FIRST_LINE_MIN && view_next_line(&text, &line); n++) {
+		line = view_trim(line);
+		if (line.len == first.len && memcmp(line.ptr, first.ptr, first.len) == 0)
+			return n;
+	}
+	return 0;
+}
+
 static int set_not_found(const struct edit_state *e, struct error *err)
 {
 	size_t line = find_ignoring_space(e->text, e->edit->old);
-	char shown[80];
+	size_t first = find_first_line(e->text, e->edit->old);
+	char shown[80], where[128] = " (0 times): read the file and copy it exactly";
 
-	(void)utf8_escape(e->edit->old, shown, sizeof shown);
 	if (line != 0)
-		return error_set(err, ERR_NOT_FOUND,
-		                 "edit %zu of %zu: its old text \"%s\" was not found; line %zu "
-		                 "differs from it only in white space (indentation, tabs, line "
-		                 "ends): read the file and copy it exactly",
-		                 e->number, e->count, shown, line);
-	return error_set(err, ERR_NOT_FOUND,
-	                 "edit %zu of %zu: its old text \"%s\" was not found (0 times): read the "
-	                 "file and copy it exactly%s",
-	                 e->number, e->count, shown,
-	                 e->number > 1 ? "; edits before this one may have changed it" : "");
+		(void)snprintf(where, sizeof where,
+		               "; line %zu differs from it only in white space (indentation, tabs, "
+		               "line ends): read the file and copy it exactly",
+		               line);
+	else if (first != 0)
+		(void)snprintf(where, sizeof where,
+		               "; line %zu is as its first line, but the lines behind differ: read "
+		               "on from there and copy them exactly",
+		               first);
+	return error_set(
+	        err, ERR_NOT_FOUND, "edit %zu of %zu: its old text \"%s\" was not found%s%s",
+	        e->number, e->count, utf8_escape(e->edit->old, shown, sizeof shown), where,
+	        e->number > 1 && line == 0 ? "; edits before this one may have changed it" : "");
 }
 
 static int set_ambiguous(const struct edit_state *e, size_t times, struct error *err)
@@ -139,7 +159,7 @@ static int set_ambiguous(const struct edit_state *e, size_t times, struct error 
 			break;
 		used += (size_t)snprintf(lines + used, sizeof lines - used, "%s%zu",
 		                         i == 0 ? "" : ", ", line_of(e->text, at));
-		at += e->edit->old.len;
+		at++;
 	}
 	return error_set(err, ERR_INVALID,
 	                 "edit %zu of %zu: its old text \"%s\" was found %zu times (lines %s%s): "
@@ -251,6 +271,15 @@ static int replace_hunk(struct edit_state *e, const char *at, const char **from,
 	return 0;
 }
 
+/* Whether a second occurrence overlaps the only one, as of "}\n}\n" in "}\n}\n}\n": either may be
+ * meant. */
+static bool overlaps_itself(const struct edit_state *e)
+{
+	const char *at = find_next(e->text, e->text.ptr, e->edit->old);
+
+	return at != NULL && find_next(e->text, at + 1, e->edit->old) != NULL;
+}
+
 static int make_edit(struct edit_state *e, struct error *err)
 {
 	const char *from = e->text.ptr, *at;
@@ -263,6 +292,8 @@ static int make_edit(struct edit_state *e, struct error *err)
 			break;
 	if (times == 0)
 		return set_not_found(e, err);
+	if (times == 1 && !e->edit->all && overlaps_itself(e))
+		times = 2;
 	if (times > 1 && !e->edit->all)
 		return set_ambiguous(e, times, err);
 	if (times > e->may_replace)

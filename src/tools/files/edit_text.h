@@ -1,8 +1,8 @@
 /* edit_text.h - exact replacements in a text: all of them are made, or none.
  *
  * Each edit works on the result of the one before it. Its old text must occur exactly once, or at
- * least once with `all`. Occurrences do not overlap. In a text whose lines all end in CR LF, a line
- * end of an edit without CR is CR LF too: models write LF. */
+ * least once with `all`, which leaves out those that overlap the one before. In a text whose lines
+ * all end in CR LF, a line end of an edit without CR is CR LF too: models write LF. */
 #pragma once
 #include <stdbool.h>
 

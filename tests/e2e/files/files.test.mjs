@@ -513,8 +513,13 @@ test('search_files finds lines and names', async () => {
   assert.deepEqual(await found({ pattern: '*.py', mode: 'name' }), ['s/a.py']);
   assert.deepEqual(await found({ pattern: 'b', mode: 'name' }), ['s/bin', 's/sub', 's/sub/b.txt']);
   assert.deepEqual(await found({ pattern: 'sub/*', mode: 'name' }), ['s/sub/b.txt']);
+  assert.deepEqual(await found({ pattern: '{sub/*.{md,txt},*.py}', mode: 'name' }), ['s/a.py', 's/sub/b.txt']);
+  assert.deepEqual(await found({ pattern: 'beta', names: '*.{md,txt}' }), ['s/sub/b.txt']);
+  assert.deepEqual(await found({ pattern: '{', mode: 'name' }), []);
   const none = await search_files({ pattern: 'gamma', path: 's' });
   assert.match(textOf(none), /^\[0 matches: binary files, hidden names and files larger than 16 MiB are not searched\]$/);
+  assert.equal(textOf(await search_files({ pattern: '*.rs', mode: 'name', path: 's' })), '[0 matches: hidden names are not searched]');
+  assert.equal(textOf(await search_files({ pattern: '*.rs', mode: 'name', path: 's', hidden: true })), '[0 matches]');
 });
 
 test('many matches and long lines are bounded', async () => {
@@ -535,6 +540,7 @@ test('a search that fails says why', async () => {
   refused(await search_files({ pattern: '' }), /^argument 'pattern': expected a string of 1 to 1022 bytes/);
   refused(await search_files({ pattern: 'x', mode: 'name', regex: true }), /^argument 'regex': names are matched by globs/);
   refused(await search_files({ pattern: 'x', mode: 'name', names: '*' }), /^argument 'names': with mode "name"/);
+  refused(await search_files({ pattern: 'x', names: '{a,b}'.repeat(12) }), /^argument 'names': too many alternatives in braces: /);
   refused(await search_files({ pattern: 'x', path: 'nowhere' }), /^'nowhere' does not exist/);
   refused(await search_files({ pattern: 'x', limit: 1001 }), /^argument 'limit'/);
 });

@@ -120,13 +120,13 @@ static const struct {
 	{ "FIND", "depth", "levels" },
 	{ "FIND", "limit", "entries" },
 	{ "FIND", "pattern",
-	  "a glob; with a slash it is matched against the path below `path`, otherwise against "
-	  "the name" },
+	  "globs, one on each line; one with a slash is matched against the path below `path`, any "
+	  "other one against the name" },
 	{ "GREP", "depth", "levels" },
 	{ "GREP", "limit", "matches" },
 	{ "GREP", "max", "bytes; larger files are skipped" },
 	{ "GREP", "pattern", "text, or a regular expression" },
-	{ "GREP", "names", "a glob: search only files whose name matches; empty: all" },
+	{ "GREP", "names", "globs as in FIND: search only files that match one; empty: all" },
 	{ "ENTRIES", "records", "one or more of the records \"entry\" below" },
 	{ "MATCHES", "records", "one or more of the records \"match\" below" },
 	{ "PACK", "max", "bytes of the archive" },

@@ -142,7 +142,7 @@ static const struct looking {
 	              .depth = 9,
 	              .limit = 100,
 	              .path = VIEW_INIT("t"),
-	              .pattern = VIEW_INIT("A/ONE.*") } },
+	              .pattern = VIEW_INIT("*.py\nA/ONE.*") } },
 	  "a/one.c ",
 	  0 },
 	{ { .type = WIRE_FIND,
@@ -178,7 +178,7 @@ static const struct looking {
 	              .max = 1000,
 	              .path = VIEW_INIT("t"),
 	              .pattern = VIEW_INIT("^int [a-z]+;$"),
-	              .names = VIEW_INIT("*.c") } },
+	              .names = VIEW_INIT("*.h\n*.c") } },
 	  "a/b/deep.c:1:1:int deep; ",
 	  WIRE_DONE_MORE },
 };

@@ -266,6 +266,17 @@ static void git_dialect_differs(void **state)
 	}
 }
 
+static void one_of_several_lines_matches(void **state)
+{
+	static struct glob glob;
+
+	assert_true(glob_match_lines(&glob, VIEW("*.c\n*.h"), 0, VIEW("src/a.c")));
+	assert_true(
+	        glob_match_lines(&glob, VIEW("*.c\nsrc/*.H"), GLOB_IGNORE_CASE, VIEW("src/a.h")));
+	assert_false(glob_match_lines(&glob, VIEW("*.c\nsrc/*.h"), 0, VIEW("a.h")));
+	assert_false(glob_match_lines(&glob, VIEW(""), 0, VIEW("a")));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -279,6 +290,7 @@ int main(void)
 		TEST(longest_pattern_is_matched),
 		TEST(match_gives_up_when_its_steps_are_spent),
 		TEST(git_dialect_differs),
+		TEST(one_of_several_lines_matches),
 	};
 
 	return RUN_TESTS("glob", tests);

@@ -14,18 +14,25 @@ static struct process_state run_cell(struct process **ret, const char *session, 
 	return rig_until_over(*ret);
 }
 
-/* Whether the session has an interpreter, which is not ready yet. */
-static bool is_starting(const char *name)
+static struct interpreter *interpreter_of(const char *name)
 {
 	LIST_EACH (node, &rig.sandbox->processes->interpreters->sessions) {
 		struct session *session = container_of(node, struct session, node);
 
-		if (strcmp(session->name, name) == 0 && session->interpreter != NULL) {
-			assert_false(interpreter_is_idle(session->interpreter));
-			return true;
-		}
+		if (strcmp(session->name, name) == 0)
+			return session->interpreter;
 	}
-	return false;
+	return NULL;
+}
+
+/* Whether the session has an interpreter, which is not ready yet. */
+static bool is_starting(const char *name)
+{
+	struct interpreter *interpreter = interpreter_of(name);
+
+	if (interpreter != NULL)
+		assert_false(interpreter_is_idle(interpreter));
+	return interpreter != NULL;
 }
 
 static void session_keeps_variables(void **state)
@@ -194,6 +201,29 @@ static void lost_state_is_reported_with_its_reason(void **state)
 		end = run_cell(&process, "m", "1", 0);
 		assert_string_equal(end.why_lost, "it ran out of memory");
 	}
+	process_free(process);
+}
+
+static void cell_after_a_kill_gets_a_new_interpreter(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	PYTHON_NEEDED();
+	end = run_cell(&process, "k",
+	               "import os, threading\n"
+	               "threading.Timer(.1, lambda: os.kill(os.getpid(), 9)).start()",
+	               0);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	process_free(process);
+	/* The session keeps the interpreter until the agent was asked about the disk. */
+	RIG_UNTIL(interpreter_of("k") == NULL || interpreter_has_exited(interpreter_of("k")),
+	          RIG_MS);
+	end = run_cell(&process, "k", "print(5)", 0);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_int_equal(end.end.signal, 0);
+	assert_true(end.state_was_lost);
+	assert_string_equal(rig_text(process, false), "5\n");
 	process_free(process);
 }
 
@@ -373,6 +403,7 @@ int main(void)
 		TEST(cell_is_interrupted_at_its_deadline),
 		TEST(cell_that_ignores_the_interrupt_is_killed),
 		TEST(lost_state_is_reported_with_its_reason),
+		TEST(cell_after_a_kill_gets_a_new_interpreter),
 		TEST(output_between_cells_is_told_apart_in_the_next_cell),
 		TEST(sleep_loses_the_state_of_sessions),
 		TEST(reset_loses_the_state_of_sessions),

@@ -131,10 +131,41 @@ static void run_ends_without_its_agent(void **state)
 	(void)close(agent.fd);
 }
 
+/* A waiting interpreter that was killed gets code while the agent is asked about the disk. */
+static void restart_of_the_check_does_not_lose_the_end(void **state)
+{
+	static const char *const argv[] = { "false", NULL };
+	const struct run_options options = { .argv = argv };
+	static struct channel_rig agent;
+	struct world *w = *state;
+	struct outcome outcome = { .world = w };
+	struct run *run = NULL;
+	struct error err;
+
+	agent = (struct channel_rig){ .fd = connect_agent(w) };
+	CHECK_OK(run_start(w->sandbox, &options, &events, &outcome, &run, &err), err);
+	run_turns(w);
+	agent_started(&agent, 1);
+	AGENT_SEND(&agent, 1, 0, .type = WIRE_EXITED, .exited.code = 1);
+	AGENT_SEND(&agent, 1, WIRE_OUT, .type = WIRE_END);
+	AGENT_SEND(&agent, 1, WIRE_ERR, .type = WIRE_END);
+	agent_done(&agent, 1);
+	run_turns(w);
+	assert_int_equal(outcome.ends, 0);
+	run_restart_limit_check(run);
+	AGENT_SEND(&agent, 3, 0, .type = WIRE_FAILED, .failed.why = WIRE_FAILED_SYSTEM,
+	           .failed.message = VIEW_INIT("no statistics"));
+	run_turns(w);
+	assert_int_equal(outcome.ends, 1);
+	assert_int_equal(outcome.end.code, 1);
+	(void)close(agent.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest all[] = {
 		IN_WORLD(run_ends_without_its_agent),
+		IN_WORLD(restart_of_the_check_does_not_lose_the_end),
 	};
 
 	return RUN_TESTS("run_overdue", all);

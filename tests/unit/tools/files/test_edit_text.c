@@ -171,6 +171,25 @@ static void error_names_the_edit_that_did_not_match(void **state)
 		  1,
 		  ERR_INVALID,
 		  "edit 1 of 1: old and new text are the same: leave it out" },
+		{ "x }\n}\n}\n",
+		  { EDIT("}\n}\n", "}\n") },
+		  1,
+		  ERR_INVALID,
+		  "edit 1 of 1: its old text \"}\\n}\\n\" was found 2 times (lines 1, 2): add the text "
+		  "around it to make it unique, or set all to true" },
+		{ "x\n  load(user) {\n  b\n}\n",
+		  { EDIT("load(user) {\n  c\n}", "") },
+		  1,
+		  ERR_NOT_FOUND,
+		  "edit 1 of 1: its old text \"load(user) {\\n  c\\n}\" was not found; line 2 is as "
+		  "its first line, but the lines behind differ: read on from there and copy them "
+		  "exactly" },
+		{ "}\na\n",
+		  { EDIT("}\nb\n", "c") },
+		  1,
+		  ERR_NOT_FOUND,
+		  "edit 1 of 1: its old text \"}\\nb\\n\" was not found (0 times): read the file and "
+		  "copy it exactly" },
 		{ "",
 		  { EDIT("a", "b") },
 		  1,
