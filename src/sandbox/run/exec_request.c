@@ -1,10 +1,12 @@
 /* exec_request.c - the EXEC message that starts a program (see internal.h). */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/num.h"
 #include "engine/root_files.h"
 #include "engine/spec.h"
 #include "sandbox/run/internal.h"
@@ -17,6 +19,9 @@ enum { LIST_MAX = 60 * 1024, UMASK = 022 };
  * data which they never write to. So a small sandbox has a higher limit than its memory. */
 static const uint64_t others_max = SPEC_MIB(64), unused_max = SPEC_MIB(96);
 static const uint64_t enough_data = SPEC_MIB(256);
+/* OpenBLAS maps 128 MiB and a stack of 8 MiB for each of its threads when numpy is imported, and
+ * starts one for each processor of the machine unless OPENBLAS_NUM_THREADS says otherwise. */
+static const uint64_t memory_per_blas_thread = SPEC_MIB(256);
 
 /* The environment of every program, unless the sandbox or the options override a variable. */
 static const char *const default_env[] = {
@@ -79,6 +84,24 @@ static int add_variables(struct wire_exec *exec, struct buf *buf, const char *co
 	return 0;
 }
 
+/* Programs see all processors of the machine, although the sandbox may use fewer. Threads for all
+ * of them only get in each other's way, and on a machine with eight processors the buffers of
+ * OpenBLAS alone exceed the limit for data of a sandbox with 1 GiB. */
+static int add_thread_counts(struct wire_exec *exec, struct buf *buf, struct sandbox *sandbox,
+                             const struct run_options *options, struct error *err)
+{
+	const struct spec_limits *limits = &sandbox_row(sandbox)->spec.limits;
+	uint64_t cpus = (limits->cpu + 999) / 1000;
+	uint64_t fit = run_data_limit(sandbox) / memory_per_blas_thread;
+	char omp[64], blas[64];
+	const char *const counts[] = { omp, blas, NULL };
+
+	(void)snprintf(omp, sizeof omp, "OMP_NUM_THREADS=%" PRIu64, cpus);
+	(void)snprintf(blas, sizeof blas, "OPENBLAS_NUM_THREADS=%" PRIu64,
+	               num_max(1, num_min(cpus, fit)));
+	return add_variables(exec, buf, counts, sandbox_env(sandbox), options->env, err);
+}
+
 static int add_env(struct wire_exec *exec, struct buf *buf, const struct run_options *options,
                    struct sandbox *sandbox, struct error *err)
 {
@@ -89,6 +112,7 @@ static int add_env(struct wire_exec *exec, struct buf *buf, const struct run_opt
 
 	if (add_variables(exec, buf, default_env, sandbox_vars, env, err) < 0 ||
 	    add_variables(exec, buf, term, sandbox_vars, env, err) < 0 ||
+	    add_thread_counts(exec, buf, sandbox, options, err) < 0 ||
 	    (!may_trace && add_variables(exec, buf, untraced_env, sandbox_vars, env, err) < 0) ||
 	    add_variables(exec, buf, sandbox_vars, env, NULL, err) < 0)
 		return -1;

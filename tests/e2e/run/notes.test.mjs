@@ -191,6 +191,19 @@ test('an allocation somewhat above the limit is refused, and the session goes on
   }
 });
 
+test('libraries start no more threads than the sandbox has processors and memory for', async () => {
+  // OpenBLAS maps 136 MiB for each thread: on a machine with eight processors `import numpy` met the limit for data.
+  const code = "import os\nprint(os.environ['OMP_NUM_THREADS'], os.environ['OPENBLAS_NUM_THREADS'])";
+  for (const [cpus, memory_mb, counts] of [[0.5, 1024, '1 1\n'], [2, 1024, '2 2\n'], [2, 512, '2 1\n'], [2, 16, '2 1\n']]) {
+    const { id: sandbox } = structuredOf(await create_sandbox({ cpus, memory_mb }));
+    const env = { OMP_NUM_THREADS: '9' };
+    assert.equal(structuredOf(await run_command({ sandbox, command: 'echo $OMP_NUM_THREADS $OPENBLAS_NUM_THREADS' })).stdout, counts);
+    assert.equal(structuredOf(await run_command({ sandbox, env, command: 'echo $OMP_NUM_THREADS' })).stdout, '9\n');
+    if (memory_mb > 16) assert.equal(structuredOf(await run_code({ sandbox, language: 'python', code })).stdout, counts);
+    await delete_sandbox({ sandbox });
+  }
+});
+
 test('a session gets the memory that update_sandbox adds', notOn('docker', 'the limit is checked elsewhere'), async (t) => {
   const session = await open(t, { MEMORY: '128M', MEMORY_MAX: '1024M' });
   const { run_code, update_sandbox } = toolsOf(async () => session);
