@@ -58,17 +58,20 @@ static void hand_over_file(int dir, const char *name, uid_t from)
 }
 
 /* Gives a directory of the server, with its files, to the id that the server has now. A directory
- * that does not exist is created later, by the runtime. */
+ * that does not exist is created later, by the runtime, which refuses a link in its place: here the
+ * files of its target, /etc for example, would be given away. */
 static int hand_over_directory(const char *state, const char *name, struct error *err)
 {
 	char path[PATH_MAX + 16];
+	AUTO_FD int fd = -1;
 	const struct dirent *entry;
 	struct stat st;
 	DIR *dir;
 	int r = 0;
 
 	(void)snprintf(path, sizeof path, "%s/%s", state, name);
-	dir = fd_open_dir(AT_FDCWD, path);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir = fd >= 0 ? fd_open_dir(fd, ".") : NULL;
 	if (dir == NULL || fstat(dirfd(dir), &st) < 0 || st.st_uid == chosen.id)
 		goto out;
 	while ((entry = readdir(dir)) != NULL)

@@ -25,6 +25,8 @@ int records_open(const struct options *options, struct store **ret, int *ret_ser
 	if (runtime_find_state_dir(options, state, err) < 0)
 		return -1;
 	(void)owner_local();
+	if (access(state, F_OK) == 0 && runtime_check_state_dir(state, err) < 0)
+		return -1;
 	if (confine_choose_id(state, &taken, err) < 0)
 		return -1;
 	ids_taken_done(&taken);

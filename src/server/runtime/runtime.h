@@ -105,3 +105,6 @@ enum engine_choice runtime_choose_engine(const struct options *options);
 /* The absolute path of the state directory, which need not exist: --state-dir, or the default. */
 MUST_CHECK int runtime_find_state_dir(const struct options *options, char out[PATH_MAX],
                                       struct error *err);
+/* Other users must not be able to replace anything in the state directory: the spawner trusts what
+ * it finds there, and root gives files in it to the server's id (confine_choose_id). */
+MUST_CHECK int runtime_check_state_dir(const char *path, struct error *err);

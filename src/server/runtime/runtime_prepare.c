@@ -87,9 +87,7 @@ static int make_path(const char *path, mode_t mode, struct error *err)
 	return 0;
 }
 
-/* Other users must not be able to replace anything in the state directory: the spawner trusts what
- * it finds there. */
-static int check_state(const char *path, struct error *err)
+int runtime_check_state_dir(const char *path, struct error *err)
 {
 	struct stat st;
 
@@ -143,26 +141,31 @@ static int prepare_state_dir(const struct options *options, struct runtime_base 
 		return -1;
 	if (realpath(path, base->state) == NULL)
 		return error_sys(err, "'%s'", path);
-	if (confine_choose_id(base->state, &base->taken, err) < 0)
+	/* Before confine_choose_id() changes owners in a directory that could be another user's. */
+	if (runtime_check_state_dir(base->state, err) < 0 ||
+	    confine_choose_id(base->state, &base->taken, err) < 0)
 		return -1;
-	if (geteuid() == 0 && confine_id() != 0 && check_parents(base->state, err) < 0)
-		return -1;
-	return check_state(base->state, err);
+	if (geteuid() == 0 && confine_id() != 0)
+		return check_parents(base->state, err);
+	return 0;
 }
 
 /* Creates a directory that belongs to the server's later user id. Returns its descriptor. */
 static int make_server_dir(const char *state, const char *name, struct error *err)
 {
 	char path[PATH_MAX + 16];
-	int fd;
+	AUTO_FD int fd = -1;
 
 	(void)snprintf(path, sizeof path, "%s/%s", state, name);
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return error_sys(err, "make '%s'", path);
-	if (geteuid() == 0 && chown(path, confine_id(), confine_id()) < 0)
-		return error_sys(err, "chown '%s'", path);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd >= 0 ? fd : error_sys(err, "'%s'", path);
+	if (fd < 0)
+		return error_sys(err, "'%s'", path);
+	/* By descriptor: chown(2) would follow a link and give its target away. */
+	if (geteuid() == 0 && fchown(fd, confine_id(), confine_id()) < 0)
+		return error_sys(err, "chown '%s'", path);
+	return TAKE_FD(fd);
 }
 
 bool runtime_has_database(const struct runtime_base *base)

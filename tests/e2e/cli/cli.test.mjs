@@ -1,7 +1,7 @@
 // The verbs that work in sandboxes, as a person or a script calls them: run, shell, client, logs, ps.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -440,6 +440,47 @@ describe('logs and ps', () => {
     for (const name of ['logs', 'ps']) {
       const result = run([name, ...nowhere]);
       assert.deepEqual([result.status, result.stdout, result.stderr], [0, '', '']);
+    }
+  });
+});
+
+describe('unusual hosts', notOn('docker', 'they have no disk images'), () => {
+  test('a low limit of file sizes is an error that names it, and kills no process', () => {
+    const state = join(dir, 'small-files');
+    const command = `ulimit -f 100; exec "${BELLJAR}" exec --state-dir "${state}" -- echo ran`;
+    const { status, stderr, stdout } = spawnSync('sh', ['-c', command], { env, encoding: 'utf8', timeout: PATIENCE_MS });
+    assert.match(status === 0 ? 'File too large' : stderr, /File too large/, `${status} ${stdout} ${stderr}`);
+    assert.doesNotMatch(stderr, /has exited/);
+  });
+
+  test('a link in the place of a directory of the server is refused, and its target keeps its owner', () => {
+    const target = join(dir, 'target');
+    mkdirSync(target);
+    writeFileSync(join(target, 'shadow'), 'secret');
+    const owners = process.getuid() === 0 ? [0, 65534] : [process.getuid()];
+    for (const owner of owners) {
+      const state = join(dir, `linked-${owner}`);
+      mkdirSync(state);
+      symlinkSync(target, join(state, 'db'));
+      chownSync(state, owner, owner);
+      const { status, stderr } = run(['exec', '--state-dir', state, '--', 'true']);
+      assert.equal(status, 1);
+      assert.match(stderr, owner === process.getuid() ? /Not a directory/ : /belongs to user 65534: use --state-dir/);
+      for (const path of [target, join(target, 'shadow')]) assert.equal(statSync(path).uid, process.getuid(), path);
+    }
+  });
+
+  test('root gives no file in the state directory of a user away', { skip: process.getuid() !== 0 && 'not root' }, () => {
+    const state = join(dir, 'of-user');
+    const paths = [state, join(state, 'db'), join(state, 'db', 'belljar.db')];
+    mkdirSync(paths[1], { recursive: true });
+    writeFileSync(paths[2], '');
+    for (const path of paths) chownSync(path, 65534, 65534);
+    for (const args of [['ps'], ['logs'], ['exec', 'true']]) {
+      const { status, stderr } = run([args[0], '--state-dir', state, ...args.slice(1)]);
+      assert.equal(status, 1);
+      assert.match(stderr, /'[^']*of-user' belongs to user 65534/);
+      for (const path of paths) assert.equal(statSync(path).uid, 65534, path);
     }
   });
 });
