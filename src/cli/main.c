@@ -1,3 +1,4 @@
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,6 +37,9 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "belljar: %s\n", err.msg);
 		return 1;
 	}
+	/* With a low RLIMIT_FSIZE a write to the database or to a disk image fails, and the error
+	 * is reported, instead of killing the server or the spawner. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	hide_secrets(argv);
 	return cli_run(argv, environ);
 }
