@@ -1,11 +1,13 @@
 #include "sandbox/manager.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "sandbox/internal.h"
 #include "sandbox/registry/history.h"
+#include "sandbox/registry/instances.h"
 #include "store/store.h"
 
 struct stop_waiter {
@@ -114,9 +116,38 @@ struct manager *manager_free(struct manager *manager)
 	return NULL;
 }
 
+struct row_visit {
+	const struct manager *manager;
+	bool (*each)(void *ctx, const struct sandbox_row *row);
+	void *ctx;
+};
+
+/* The next recovery deletes a sandbox whose server was killed while it made the sandbox, and a
+ * temporary one of a killed server. Until then the row has the state from before. */
+static bool is_lost(const struct manager *manager, const struct sandbox_row *row)
+{
+	return (row->state == SANDBOX_CREATING || row->temporary) && row->instance[0] != '\0' &&
+	       strcmp(row->instance, manager->config.instance) != 0 &&
+	       !instance_is_alive(manager->config.servers, row->instance);
+}
+
+static bool visit_row(void *ctx, const struct sandbox_row *row)
+{
+	const struct row_visit *visit = ctx;
+	struct sandbox_row lost;
+
+	if (!is_lost(visit->manager, row))
+		return visit->each(visit->ctx, row);
+	lost = *row;
+	lost.state = SANDBOX_DELETING;
+	return visit->each(visit->ctx, &lost);
+}
+
 int manager_each(struct manager *manager, const char *owner,
                  bool (*each)(void *ctx, const struct sandbox_row *row), void *ctx,
                  struct error *err)
 {
-	return registry_each(manager->store, owner, each, ctx, err);
+	struct row_visit visit = { manager, each, ctx };
+
+	return registry_each(manager->store, owner, visit_row, &visit, err);
 }

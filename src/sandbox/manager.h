@@ -96,7 +96,8 @@ DEFINE_CLEANUP(manager)
 MUST_CHECK int manager_find_process(struct manager *manager, const char *owner, const char *id,
                                     struct sandbox **ret_sandbox, struct process **ret,
                                     struct error *err);
-/* Calls each() for the owner's sandboxes: see registry_each(). */
+/* Calls each() for the owner's sandboxes: see registry_each(). Those that the next recovery deletes
+ * are DELETING. */
 MUST_CHECK int manager_each(struct manager *manager, const char *owner,
                             bool (*each)(void *ctx, const struct sandbox_row *row), void *ctx,
                             struct error *err);

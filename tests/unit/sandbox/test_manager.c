@@ -373,6 +373,47 @@ static void unfinished_default_sandbox_is_replaced(void **state)
 	assert_string_not_equal(sandbox_row(sandbox)->spec.id, row.spec.id);
 }
 
+static bool note_state(void *ctx, const struct sandbox_row *row)
+{
+	if (strcmp(row->name, "new") == 0)
+		*(enum sandbox_state *)ctx = row->state;
+	return true;
+}
+
+static enum sandbox_state listed_state(struct world *w)
+{
+	enum sandbox_state state = SANDBOX_STATE_COUNT;
+	struct error err;
+
+	CHECK_OK(manager_each(w->manager, "me", note_state, &state, &err), err);
+	return state;
+}
+
+static void unfinished_sandbox_of_killed_server_is_listed_as_deleting(void **state)
+{
+	struct world *w = *state;
+	AUTO_FD int servers = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO(store) struct store *store = NULL;
+	struct sandbox_row row = { .spec = spec_default(),
+		                   .owner = "me",
+		                   .name = "new",
+		                   .engine = "fake",
+		                   .state = SANDBOX_CREATING,
+		                   .created_s = 1000 };
+	struct error err;
+	int lock;
+
+	restart_manager(w, &(struct quota){ 0 }, servers);
+	lock = instance_add(servers, row.instance, &err);
+	assert_true(lock >= 0);
+	spec_new_id(row.spec.id);
+	CHECK_OK(store_open(w->database, registry_migrations, &store, &err), err);
+	CHECK_OK(registry_add(store, &row, &err), err);
+	assert_int_equal(listed_state(w), SANDBOX_CREATING);
+	(void)close(lock); /* as if the other server had died */
+	assert_int_equal(listed_state(w), SANDBOX_DELETING);
+}
+
 static void creator_sets_environment(void **state)
 {
 	struct world *w = *state;
@@ -406,6 +447,7 @@ int main(void)
 		IN_WORLD(default_sandbox_is_created_once),
 		IN_WORLD(default_sandbox_of_live_server_is_skipped),
 		IN_WORLD(unfinished_default_sandbox_is_replaced),
+		IN_WORLD(unfinished_sandbox_of_killed_server_is_listed_as_deleting),
 		IN_WORLD(creator_sets_environment),
 	};
 
