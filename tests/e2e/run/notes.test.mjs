@@ -251,6 +251,11 @@ test('sanitizers work by run_command, or the answer says why not', notOn('docker
   assert.equal(structuredOf(await run_code({ language: 'python', code })).note, 'sanitizers map more memory than a program of run_code may: use run_command');
 });
 
+test('java that finds too little memory is told how to plan with the memory of the sandbox', async () => {
+  const command = "echo '# There is insufficient memory for the Java Runtime Environment to continue.'; exit 1";
+  assert.match(textOf(await run_command({ command })), /memory: java plans with the memory of the machine, .* 1024 MiB: pass -XX:MaxRAM=1024m to java, -J-XX:MaxRAM=1024m to javac\]$/);
+});
+
 test('sudo is answered with what to do instead', async () => {
   assert.match(structuredOf(await run_command({ command: 'sudo ls' })).note, /^programs of a sandbox are not root and cannot become root: leave sudo out$/);
 });

@@ -23,6 +23,7 @@ enum hint_kind {
 	HINT_SESSION,
 	HINT_STDIN,
 	HINT_SHADOW,
+	HINT_JAVA,
 	HINT_MEMORY,
 	HINT_PIDS,
 	HINT_FILE_SIZE,
@@ -93,6 +94,12 @@ static const struct hint {
 	[HINT_SHADOW] = { .limit = "shadow:",
 	                  .messages = { "ReserveShadowMemoryRange failed",
 	                                "can not mmap the shadow memory" } },
+	/* The first heap of a virtual machine is a 64th of the machine's memory, and its code for
+	 * cgroups finds none in a sandbox. Where the limit is RLIMIT_DATA, a heap of that size is
+	 * refused on machines with 64 times the sandbox's memory. */
+	[HINT_JAVA] = { .limit = "memory:",
+	                .messages = { "insufficient memory for the Java Runtime",
+	                              "Could not reserve enough space for" } },
 	/* A refused allocation or process is not counted on machines without cgroups, and a file
 	 * that is too large is counted on none. */
 	[HINT_MEMORY] = { .limit = "memory:",
@@ -100,7 +107,6 @@ static const struct hint {
 	                                "java.lang.OutOfMemoryError", "cannot allocate vector",
 	                                "failed to allocate memory",
 	                                "Array buffer allocation failed", "memory exhausted",
-	                                "insufficient memory for the Java Runtime",
 	                                "Out of memory!", "fatal error: out of memory",
 	                                "fatal error: runtime: out of memory" } },
 	[HINT_PIDS] = { .limit = "pids:",
@@ -223,6 +229,14 @@ static void describe_limit(enum hint_kind kind, struct sandbox *sandbox, char ou
 		               has_cgroups ? "a program of run_code may: use run_command"
 		                           : "a sandbox without cgroups may: valgrind works, and "
 		                             "'belljar doctor' says how the operator gets cgroups");
+	else if (kind == HINT_JAVA)
+		(void)snprintf(out, RUN_HINT_SIZE,
+		               "memory: java plans with the memory of the machine, and the limit "
+		               "of the sandbox is %llu MiB: pass -XX:MaxRAM=%llum to java, "
+		               "-J-XX:MaxRAM=%llum to javac",
+		               (unsigned long long)(limits->memory >> 20),
+		               (unsigned long long)(limits->memory >> 20),
+		               (unsigned long long)(limits->memory >> 20));
 	else if (kind == HINT_MEMORY)
 		(void)snprintf(out, RUN_HINT_SIZE,
 		               "memory: an allocation was refused, the limit is %llu MiB: use "
