@@ -77,6 +77,7 @@ struct sandbox {
 	struct waiters waiters;  /* by enum sandbox_event */
 	struct processes *processes;
 	unsigned holds;       /* see sandbox_hold() */
+	unsigned ends;        /* how often it has ended: sandbox_ends() */
 	unsigned uses;        /* 1 + calls of sandbox_hold() since its creation; 0: not known */
 	uint64_t active_ms;   /* last use, on the monotonic clock */
 	uint64_t awake_ms;    /* when it became ready last, likewise */

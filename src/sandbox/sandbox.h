@@ -122,6 +122,9 @@ const struct engine_progress *sandbox_progress(const struct sandbox *sandbox);
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret);
 /* The same with memory_kills and pids_refused only. */
 bool sandbox_refusals(struct sandbox *sandbox, struct engine_counters *ret);
+/* How often the sandbox has ended in this server: another number than before means that all that
+ * ran in it is gone, although it may be awake again. */
+unsigned sandbox_ends(const struct sandbox *sandbox);
 /* Why the sandbox ended last, as one line; "" if it never did, or ended on request. */
 const char *sandbox_end_reason(const struct sandbox *sandbox);
 /* The limits that are lower than those it was created with, because the operator's ceilings are

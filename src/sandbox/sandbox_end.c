@@ -87,6 +87,7 @@ static void disconnect_sandbox(struct sandbox *sandbox, const struct error *why)
 	}
 	sandbox->phase = PHASE_ENDING;
 	sandbox->box = NULL;
+	sandbox->ends++;
 	/* The engine may report the end before the channel's socket does. Fail the channel now, so
 	 * that its streams do not wait for an end of file. */
 	sandbox_stop_gates(sandbox);

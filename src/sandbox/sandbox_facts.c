@@ -74,6 +74,11 @@ bool sandbox_met_limit(const struct sandbox *sandbox)
 	return sandbox->met_limit;
 }
 
+unsigned sandbox_ends(const struct sandbox *sandbox)
+{
+	return sandbox->ends;
+}
+
 const char *sandbox_end_reason(const struct sandbox *sandbox)
 {
 	return sandbox->reason;

@@ -91,19 +91,26 @@ static bool has_lost_sandbox(const struct work *work, const struct error *why)
 
 	if (!work->is_started || why->kind != ERR_SYSTEM)
 		return false;
+	if (sandbox_ends(work->sandbox) != work->ends)
+		return true;
 	channel = sandbox_channel(work->sandbox);
 	return channel == NULL || channel_has_ended(channel);
 }
 
 /* Each module has a different error for a sandbox that ended under it; clients get the same message
  * from all of them. The engine reports the reason (a disk limit, for example) a moment after the
- * channel has ended, so wait for it. */
+ * channel has ended, so wait for it, unless the end is over: another call may have woken the
+ * sandbox already, and its next end may be hours away. */
 void work_fail(struct work *work, const struct error *why)
 {
 	if (work->is_ending)
 		return;
 	if (!has_lost_sandbox(work, why)) {
 		fail_call(work, why);
+		return;
+	}
+	if (sandbox_ends(work->sandbox) != work->ends) {
+		on_sandbox_end(work, NULL);
 		return;
 	}
 	work->is_ending = true;
@@ -195,7 +202,13 @@ static void on_awake(void *ctx, const struct error *why)
 		work_fail(work, why);
 		return;
 	}
+	/* The sandbox was ready, and has ended since. */
+	if (sandbox_channel(work->sandbox) == NULL) {
+		wake_sandbox(work);
+		return;
+	}
 	work->is_started = true;
+	work->ends = sandbox_ends(work->sandbox);
 	if (work->callbacks->start(work, &err) < 0)
 		work_fail(work, &err);
 }

@@ -39,6 +39,7 @@ struct work {
 	struct wake_progress progress;  /* while the sandbox is being started */
 	struct loop_timer *retry_timer; /* another server has the sandbox awake; NULL: not needed */
 	unsigned tries;                 /* to wake the sandbox */
+	unsigned ends;                  /* sandbox_ends() when the work started */
 	bool is_default;                /* the caller has named no sandbox */
 	bool is_started, is_cancelled;
 	bool is_ending; /* the sandbox has ended; its reason is awaited */

@@ -13,7 +13,7 @@ const env = serverEnv({ ASAN_OPTIONS: 'detect_leaks=0' });
 
 async function server(t, state) {
   const session = await open(t, { STATE_DIR: state });
-  return { session, ...Object.fromEntries(['run_command', 'run_code', 'sandbox_info', 'reset_sandbox', 'delete_sandbox', 'update_sandbox', 'process_output', 'list_sandboxes']
+  return { session, ...Object.fromEntries(['run_command', 'run_code', 'sandbox_info', 'reset_sandbox', 'delete_sandbox', 'update_sandbox', 'process_output', 'list_sandboxes', 'list_directory']
     .map((name) => [name, (args, options) => toolsOf(async () => session)[name](args, options)])) };
 }
 
@@ -165,6 +165,28 @@ test('a command ends when the server that holds its sandbox is killed', async (t
   assert.deepEqual([again.status, again.stdout, again.stderr], [0, 'kept\n', '']);
   verb('rm', ['default']);
   assert.deepEqual(readdirSync(join(state, 'servers')), [], 'lock and socket of the dead server are removed');
+});
+
+test('a call whose sandbox another server resets is answered, although further calls wake the sandbox at once', async (t) => {
+  const state = stateDir(t);
+  const first = await server(t, state);
+  await first.run_command({ command: 'true' });
+  const second = await server(t, state);
+  for (let round = 0; round < 5; round++) {
+    const interrupted = second.run_command({ command: 'touch begun; sleep 1000' });
+    await first.run_command({ command: 'until [ -e begun ]; do sleep 0.02; done' });
+    let isReset = false;
+    const reset = first.reset_sandbox({}).finally(() => (isReset = true));
+    const others = [];
+    for (let n = 0; n < 3000 && !isReset; n++) {
+      others.push(second.list_directory({ path: '.' }).catch((e) => assert.match(e.message, /max_calls/)));
+      await new Promise(setImmediate);
+    }
+    structuredOf(await reset);
+    assert.match(allTextOf(await interrupted), /the sandbox (ended|was put to sleep)/);
+    await Promise.all(others);
+  }
+  for (const { session } of [second, first]) await session.close();
 });
 
 test('another user cannot connect to a server', async (t) => {
