@@ -187,15 +187,15 @@ static enum head_verdict read_length(struct parse *parse, const char *value)
 
 static void read_connection(struct parse *parse, const char *value)
 {
-	while (*value != '\0') {
-		size_t len = strcspn(value, ",");
-		struct view option = view_trim((struct view){ value, len });
+	struct view rest = view_of(value);
+
+	while (rest.len != 0) {
+		struct view option = view_trim(view_cut(&rest, ','));
 
 		if (view_is_nocase(option, "close"))
 			parse->says_close = true;
 		if (view_is_nocase(option, "keep-alive"))
 			parse->says_keep_alive = true;
-		value += value[len] == ',' ? len + 1 : len;
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/view.h"
 #include "engine/native/cgroup/internal.h"
 
 const char *const cgroup_v1_names[V1_COUNT] = {
@@ -75,26 +76,6 @@ static bool next_line(struct lines *l, struct view *ret)
 	}
 }
 
-/* Cuts the part before `separator` off the front of *rest. */
-static struct view cut_field(struct view *rest, char separator)
-{
-	const char *end = rest->len != 0 ? memchr(rest->ptr, separator, rest->len) : NULL;
-	struct view field = { rest->ptr, end != NULL ? (size_t)(end - rest->ptr) : rest->len };
-	size_t used = field.len + (end != NULL);
-
-	rest->ptr += used;
-	rest->len -= used;
-	return field;
-}
-
-bool cgroup_list_has(struct view list, char separator, const char *word)
-{
-	while (list.len != 0)
-		if (view_is(view_trim(cut_field(&list, separator)), word))
-			return true;
-	return false;
-}
-
 /* --- the cgroups of this process --- */
 
 struct own {
@@ -120,12 +101,12 @@ static void read_own_cgroups(const char *path, struct own *ret)
 
 	memset(ret, 0, sizeof *ret);
 	while (fd >= 0 && next_line(&lines, &line)) {
-		struct view number = cut_field(&line, ':'), words = cut_field(&line, ':');
+		struct view number = view_cut(&line, ':'), words = view_cut(&line, ':');
 
 		if (view_is(number, "0") && words.len == 0)
 			(void)copy_path(line, ret->unified);
 		for (size_t i = 0; i < V1_COUNT; i++)
-			if (cgroup_list_has(words, ',', cgroup_v1_names[i]))
+			if (view_list_has(words, ',', cgroup_v1_names[i]))
 				(void)copy_path(line, ret->v1[i]);
 	}
 }
@@ -189,17 +170,17 @@ static bool read_mount(struct view line, struct mount *ret)
 	struct view root, mount_point, options;
 
 	for (int i = 0; i < 3; i++) /* mount id, parent id, device */
-		(void)cut_field(&line, ' ');
-	root = cut_field(&line, ' ');
-	mount_point = cut_field(&line, ' ');
-	options = cut_field(&line, ' ');
-	while (line.len != 0 && !view_is(cut_field(&line, ' '), "-"))
+		(void)view_cut(&line, ' ');
+	root = view_cut(&line, ' ');
+	mount_point = view_cut(&line, ' ');
+	options = view_cut(&line, ' ');
+	while (line.len != 0 && !view_is(view_cut(&line, ' '), "-"))
 		continue;
-	ret->type = cut_field(&line, ' ');
-	(void)cut_field(&line, ' ');
-	ret->words = cut_field(&line, ' ');
-	ret->is_writable = !cgroup_list_has(options, ',', "ro") &&
-	                   !cgroup_list_has(ret->words, ',', "ro");
+	ret->type = view_cut(&line, ' ');
+	(void)view_cut(&line, ' ');
+	ret->words = view_cut(&line, ' ');
+	ret->is_writable = !view_list_has(options, ',', "ro") &&
+	                   !view_list_has(ret->words, ',', "ro");
 	return (view_is(ret->type, "cgroup2") || view_is(ret->type, "cgroup")) &&
 	       unescape_path(root, ret->root) && unescape_path(mount_point, ret->mount_point);
 }
@@ -240,7 +221,7 @@ void cgroup_find_hierarchies(const char *mountinfo, const char *own_path,
 			consider_mount(&ret->unified, &mount, own.unified);
 		else
 			for (size_t i = 0; i < V1_COUNT; i++)
-				if (cgroup_list_has(mount.words, ',', cgroup_v1_names[i]))
+				if (view_list_has(mount.words, ',', cgroup_v1_names[i]))
 					consider_mount(&ret->v1[i], &mount, own.v1[i]);
 	}
 }

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/view.h"
 #include "engine/native/cgroup/internal.h"
 
 enum { SWEEP_MS = 2000, SWEEP_NAP_MS = 10 };
