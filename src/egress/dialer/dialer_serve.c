@@ -227,16 +227,15 @@ static int prepare_process(const struct dialer_config *config, int socket, struc
 	return confine_dialer(config, err);
 }
 
-void dialer_serve(const struct dialer_config *config, const struct upstream *upstream, int socket)
+void dialer_serve(void *ctx, int socket)
 {
 	static struct dialer_request request;
-	static struct dialer_reply reply;
+	const struct dialer_start *start = ctx;
+	struct error err;
 
-	reply.failed = prepare_process(config, socket, &reply.err) < 0;
-	if (!packet_send(socket, &reply, sizeof reply, -1) || reply.failed)
-		_exit(1);
+	helper_report(socket, prepare_process(start->config, socket, &err) < 0 ? &err : NULL);
 	while (receive_request(socket, &request))
-		handle_request(config, upstream, &request, socket);
+		handle_request(start->config, start->upstream, &request, socket);
 	/* The children end by themselves, because their alarm is set. */
 	_exit(0);
 }

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -21,6 +20,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/process/helper.h"
 #include "base/tree/make_parents.h"
 #include "egress/mirror/mirror.h"
 #include "engine/native/cdi/cdi.h"
@@ -369,9 +369,7 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 static void stop_spawner(struct runtime_base *base)
 {
 	cleanup_fd(&base->listener);
-	cleanup_fd(&base->socket);
-	if (base->spawner > 0)
-		(void)waitpid(base->spawner, NULL, 0);
+	helper_stop(&base->spawner, &base->socket);
 }
 
 /* Only servers share their sandboxes: a command would end its sandbox, with the programs of other
