@@ -58,6 +58,8 @@ static bool find_group(const char *text, const char *controller, const char *wit
 	return false;
 }
 
+/* The path comes from the process's own file in /proc, which the kernel writes, and the last part
+ * is opened without following links. */
 enum cgroup_kind cgroup_open_process_counters(pid_t pid, const char *within,
                                               int fds[CGROUP_COUNTER_FILES])
 {

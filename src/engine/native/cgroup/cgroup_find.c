@@ -1,12 +1,18 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
+/* cgroup_find.c - where the hierarchies are mounted, and the cgroups of this process in them. */
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/fd.h"
 #include "base/view.h"
 #include "engine/native/cgroup/internal.h"
+
+enum {
+	TEXT_MAX = 16 << 20,
+	/* An overlay with many layers has a line of some thousand bytes in mountinfo. No mount of
+	 * a cgroup file system has one that is longer than this. */
+	LINE_LEN_MAX = 16 * 1024,
+};
 
 const char *const cgroup_v1_names[V1_COUNT] = {
 	[V1_MEMORY] = "memory",   [V1_PIDS] = "pids",       [V1_CPU] = "cpu",
@@ -23,57 +29,16 @@ bool cgroup_path_up(char path[CGROUP_PATH_SIZE])
 	return true;
 }
 
-/* --- lines of a file, without allocating --- */
-
-/* An overlay mount with many layers has a line of some thousand bytes in mountinfo. Lines that do
- * not fit are skipped: no mount of a cgroup is that long. */
-struct lines {
-	int fd;
-	size_t start, len;
-	bool is_skipping; /* the rest of a line that did not fit */
-	bool is_at_end;
-	char bytes[16 * 1024];
-};
-
-static void refill_lines(struct lines *l)
+/* The whole lines of a file in /proc; none if it cannot be read. */
+static struct view read_lines(const char *path, struct buf *text)
 {
-	ssize_t n;
+	const char *end = NULL;
+	struct error ignored;
 
-	memmove(l->bytes, l->bytes + l->start, l->len);
-	l->start = 0;
-	do
-		n = read(l->fd, l->bytes + l->len, sizeof l->bytes - l->len);
-	while (n < 0 && errno == EINTR);
-	if (n > 0)
-		l->len += (size_t)n;
-	else
-		l->is_at_end = true;
-}
-
-static bool next_line(struct lines *l, struct view *ret)
-{
-	for (;;) {
-		const char *from = l->bytes + l->start;
-		const char *end = memchr(from, '\n', l->len);
-		bool whole = !l->is_skipping;
-
-		if (end != NULL) {
-			*ret = (struct view){ from, (size_t)(end - from) };
-			l->start += ret->len + 1;
-			l->len -= ret->len + 1;
-			l->is_skipping = false;
-			if (whole)
-				return true;
-			continue;
-		}
-		if (l->is_at_end)
-			return false;
-		if (l->len == sizeof l->bytes) {
-			l->is_skipping = true;
-			l->len = 0;
-		}
-		refill_lines(l);
-	}
+	buf_init(text, TEXT_MAX);
+	if (fd_read_file(path, text, &ignored) == 0 && text->len != 0)
+		end = memrchr(text->ptr, '\n', text->len);
+	return (struct view){ buf_text(text), end != NULL ? (size_t)(end + 1 - text->ptr) : 0 };
 }
 
 /* --- the cgroups of this process --- */
@@ -95,12 +60,11 @@ static bool copy_path(struct view text, char out[CGROUP_PATH_SIZE])
  * the unified one. */
 static void read_own_cgroups(const char *path, struct own *ret)
 {
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct lines lines = { .fd = fd };
-	struct view line;
+	AUTO_BUF struct buf text;
+	struct view rest = read_lines(path, &text), line;
 
 	memset(ret, 0, sizeof *ret);
-	while (fd >= 0 && next_line(&lines, &line)) {
+	while (view_next_line(&rest, &line)) {
 		struct view number = view_cut(&line, ':'), words = view_cut(&line, ':');
 
 		if (view_is(number, "0") && words.len == 0)
@@ -206,16 +170,15 @@ static void consider_mount(struct cgroup_hierarchy *tree, const struct mount *mo
 void cgroup_find_hierarchies(const char *mountinfo, const char *own_path,
                              struct cgroup_hierarchies *ret)
 {
-	AUTO_FD int fd = open(mountinfo, O_RDONLY | O_CLOEXEC);
-	struct lines lines = { .fd = fd };
+	AUTO_BUF struct buf text;
+	struct view rest = read_lines(mountinfo, &text), line;
 	struct own own;
 	struct mount mount;
-	struct view line;
 
 	memset(ret, 0, sizeof *ret);
 	read_own_cgroups(own_path, &own);
-	while (fd >= 0 && next_line(&lines, &line)) {
-		if (!read_mount(line, &mount))
+	while (view_next_line(&rest, &line)) {
+		if (line.len > LINE_LEN_MAX || !read_mount(line, &mount))
 			continue;
 		if (view_is(mount.type, "cgroup2"))
 			consider_mount(&ret->unified, &mount, own.unified);
