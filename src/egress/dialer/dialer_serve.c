@@ -51,8 +51,8 @@ static NORETURN void run_child(const struct dialer_config *config, const struct 
 	struct dialer_reply reply = { .id = request->id };
 	int fd;
 
-	(void)alarm(child_seconds(
-	        &config->ceiling->limits)); /* getaddrinfo() has no time-out of its own */
+	/* getaddrinfo(3) has no time-out of its own: SIGALRM ends a child that still resolves. */
+	(void)alarm(child_seconds(&config->ceiling->limits));
 	fd = dialer_connect(config->ceiling, upstream, host, request, &reply);
 	reply.failed = fd < 0;
 	(void)packet_send(socket, &reply, sizeof reply, fd);
@@ -96,8 +96,9 @@ static NORETURN void serve_child(const struct dialer_config *config,
 	if (!packet_send(socket, &reply, sizeof reply, ends[0]) || reply.failed)
 		_exit(1);
 	(void)close(ends[0]);
-	(void)close(
-	        socket); /* otherwise the server's end of it would stay open with this process */
+	/* The socket for requests stays with the dialer alone: a copy in this process would keep it
+	 * open after the dialer's death, and the server would not learn of that. */
+	(void)close(socket);
 	service->serve(service, upstream, ends[1]);
 	_exit(0);
 }
