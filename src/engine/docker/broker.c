@@ -184,7 +184,7 @@ static void on_probe(void *ctx, const struct api_answer *answer)
 
 static void probe_quota(struct broker *broker)
 {
-	json_t *volume, *options;
+	json_t *volume;
 
 	/* Podman accepts any size, and then cannot mount the volume. */
 	if (broker->version.is_podman) {
@@ -192,11 +192,9 @@ static void probe_quota(struct broker *broker)
 		return;
 	}
 	volume = json_obj();
-	options = json_obj();
 	json_set(volume, "Name", json_format(DOCKER_PREFIX "probe-%s", broker->options->instance));
 	json_set(volume, "Labels", docker_labels(broker, ROLE_VOLUME, NULL));
-	json_set(options, "size", json_str("1048576"));
-	json_set(volume, "DriverOpts", options);
+	json_set(volume, "DriverOpts", json_pair("size", json_str("1048576")));
 	api_send(broker, "POST", volume, on_probe, broker, "/volumes/create");
 }
 

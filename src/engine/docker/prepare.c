@@ -138,7 +138,7 @@ void prepare_image(struct broker *broker, const char *id, const char *name, prep
                    void *ctx)
 {
 	struct preparation *preparation = mem_new(sizeof *preparation);
-	json_t *json = json_obj(), *entry = json_list(), *labels, *host = json_obj();
+	json_t *json = json_obj(), *labels;
 
 	preparation->broker = broker;
 	preparation->done = done;
@@ -146,14 +146,12 @@ void prepare_image(struct broker *broker, const char *id, const char *name, prep
 	(void)snprintf(preparation->name, sizeof preparation->name, "%s", name);
 	for (size_t i = 0; i < FILES; i++)
 		buf_init(&preparation->files[i], FILE_MAX);
-	json_push(entry, json_str(DOCKER_AGENT_PATH));
 	json_set(json, "Image", json_str(id));
-	json_set(json, "Entrypoint", entry);
+	json_set(json, "Entrypoint", json_list_of(json_str(DOCKER_AGENT_PATH)));
 	labels = docker_labels(broker, ROLE_PREPARE, NULL);
 	json_set(labels, LABEL_AGENT, json_str(broker->agent));
 	json_set(json, "Labels", labels);
-	json_set(host, "NetworkMode", json_str("none"));
-	json_set(json, "HostConfig", host);
+	json_set(json, "HostConfig", json_pair("NetworkMode", json_str("none")));
 	api_send(broker, "POST", json, on_created, preparation,
 	         "/containers/create?name=" DOCKER_PREFIX "prepare-%s-%llu",
 	         broker->options->instance, (unsigned long long)++broker->last_preparation);
