@@ -4,8 +4,8 @@
  *   server:   helper_start -> [helper_wait] -> packets on the socket -> helper_stop
  *   process:  helper_begin -> (confines itself) -> [helper_report] -> packets until end of file
  *
- * All of them are forked before there is a loop or a thread. When the server exits, however that
- * comes about, the kernel closes its end of the socket, and the process exits at the end of file. */
+ * All of them are forked before there is a loop or a thread. When the server exits or is killed,
+ * the kernel closes its end of the socket, and the process exits at the end of file. */
 #pragma once
 #include <stddef.h>
 #include <sys/types.h>
@@ -19,15 +19,15 @@ struct error;
 /* Runs in the new process and does not return. `socket` is its end of the pair. */
 typedef void helper_fn(void *ctx, int socket);
 
-/* Makes a SOCK_SEQPACKET pair and forks. *socket is the server's end, close-on-exec. `name` stands in
- * messages: "dialer". After a failure *pid is 0 and *socket -1. */
+/* Makes a SOCK_SEQPACKET pair and forks. *socket is the server's end, close-on-exec. `name` is for
+ * messages: "dialer". After a failure *pid is 0 and *socket is -1. */
 MUST_CHECK int helper_start(const char *name, helper_fn *run, void *ctx, pid_t *pid, int *socket,
                             struct error *err);
 /* Returns when the process has called helper_report(). Fails with the reason that it gave, or if it
  * has exited without one. */
 MUST_CHECK int helper_wait(const char *name, int socket, struct error *err);
-/* Closes the socket, unless it was taken over (-1), and reaps the process, which exits when the last
- * copy of the socket is closed. Does nothing if *pid is 0. */
+/* Closes the socket, unless it was taken over (-1), and reaps the process, which exits when the
+ * last copy of the socket is closed. Does nothing if *pid is 0. */
 void helper_stop(pid_t *pid, int *socket);
 
 /* --- in the process --- */

@@ -56,7 +56,7 @@ MUST_CHECK runtime_start_fn runtime_start_broker;
 
 /* --- runtime_prepare.c --- */
 
-/* What the server has to know of an engine before the engine's process sends its report. */
+/* An engine as the server knows it before the engine's process sends its report. */
 struct runtime_engine {
 	struct remote_words words;
 	runtime_start_fn *start;
