@@ -6,6 +6,17 @@
 #include "base/error.h"
 #include "base/text/utf8.h"
 
+bool num_read_length(struct view digits, uint64_t *ret)
+{
+	*ret = 0;
+	for (size_t i = 0; i < digits.len; i++) {
+		if (digits.ptr[i] < '0' || digits.ptr[i] > '9')
+			return false;
+		*ret = *ret * 10 + (uint64_t)(digits.ptr[i] - '0');
+	}
+	return digits.len >= 1 && digits.len <= 18; /* which fit into 64 bits */
+}
+
 /* Parses decimal digits; signs, spaces and other bases are not accepted. Returns what follows
  * them, or NULL if there is no digit or the number does not fit into 64 bits. */
 static const char *parse_digits(const char *text, uint64_t *ret)

@@ -59,14 +59,27 @@ struct view view_trim(struct view v)
 
 bool view_next_line(struct view *rest, struct view *ret)
 {
-	const char *end;
-
 	if (rest->len == 0)
 		return false;
-	end = memchr(rest->ptr, '\n', rest->len);
-	ret->ptr = rest->ptr;
-	ret->len = end != NULL ? (size_t)(end - rest->ptr) : rest->len;
-	rest->ptr += ret->len + (end != NULL);
-	rest->len -= ret->len + (end != NULL);
+	*ret = view_cut(rest, '\n');
 	return true;
+}
+
+struct view view_cut(struct view *rest, char separator)
+{
+	const char *end = rest->len != 0 ? memchr(rest->ptr, separator, rest->len) : NULL;
+	struct view part = { rest->ptr, end != NULL ? (size_t)(end - rest->ptr) : rest->len };
+	size_t used = part.len + (end != NULL);
+
+	rest->ptr += used;
+	rest->len -= used;
+	return part;
+}
+
+bool view_list_has(struct view list, char separator, const char *word)
+{
+	while (list.len != 0)
+		if (view_is(view_trim(view_cut(&list, separator)), word))
+			return true;
+	return false;
 }

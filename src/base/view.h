@@ -20,3 +20,9 @@ struct view view_trim(struct view v); /* without spaces, tabs, CR and LF at both
 
 /* Moves the first line of *rest to *ret, without its LF. False: *rest is empty. */
 bool view_next_line(struct view *rest, struct view *ret);
+/* Cuts the part before the first `separator` off the front of *rest, and the separator with it.
+ * Without one, that part is all of *rest. */
+struct view view_cut(struct view *rest, char separator);
+/* Whether `word` is in a list of words with `separator` between them. Blanks around a word are not
+ * part of it. */
+bool view_list_has(struct view list, char separator, const char *word);

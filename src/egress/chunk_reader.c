@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "base/num.h"
+
 enum {
 	SIZE_DIGITS_MAX = 12, /* 48 bits, so that `left` cannot overflow */
 	SKIPPED_MAX = 16 * 1024,
@@ -20,19 +22,11 @@ enum {
 	STEP_LAST_LF,
 };
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Digits only. strtoull() would take "+5", "0x5" and blanks in front as well; where two parsers
  * read different sizes, bytes of a body become a message of their own (request smuggling). */
 static int take_size(struct chunk_reader *reader, char c)
 {
-	int digit = hex_value(c);
+	int digit = num_hex_digit(c);
 
 	if (digit >= 0 && reader->digits < SIZE_DIGITS_MAX) {
 		reader->left = reader->left * 16 + (uint64_t)digit;

@@ -150,15 +150,14 @@ int net_secrets_add(struct net_secrets *secrets, struct view text, struct error 
 int net_secrets_read(struct net_secrets *secrets, const char *list, char separator,
                      struct error *err)
 {
-	while (list != NULL && *list != '\0') {
-		const char *end = strchr(list, separator);
-		size_t len = end != NULL ? (size_t)(end - list) : strlen(list);
-		struct view item = view_trim((struct view){ list, len });
+	struct view rest = view_of(list != NULL ? list : "");
+
+	while (rest.len != 0) {
+		struct view item = view_trim(view_cut(&rest, separator));
 
 		if (item.len != 0 && !(separator == '\n' && item.ptr[0] == '#') &&
 		    net_secrets_add(secrets, item, err) < 0)
 			return -1;
-		list += len + (end != NULL);
 	}
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/num.h"
 #include "base/text/base64.h"
 
 /* Some servers take LF alone for the end of a line. For them the head would end at "\n\n", and the
@@ -124,15 +125,12 @@ static int read_request_line(struct parse *parse, struct view line, struct error
  * a second request. So the length stands once and is a plain number. */
 static int read_length(struct parse *parse, struct view value, struct error *err)
 {
-	uint64_t length = 0;
+	uint64_t length;
 
 	if (parse->has_length || value.len == 0 || value.len > 18)
 		return error_set(err, ERR_SYNTAX, "Content-Length is given twice or is too long");
-	for (size_t i = 0; i < value.len; i++) {
-		if (!isdigit((unsigned char)value.ptr[i]))
-			return error_set(err, ERR_SYNTAX, "Content-Length is not a number");
-		length = length * 10 + (uint64_t)(value.ptr[i] - '0');
-	}
+	if (!num_read_length(value, &length))
+		return error_set(err, ERR_SYNTAX, "Content-Length is not a number");
 	parse->has_length = true;
 	parse->request->body = (struct proxy_body){ .kind = PROXY_BODY_LENGTH,
 		                                    .left = length,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/num.h"
 #include "base/text/utf8.h"
 #include "egress/proxy_http.h"
 
@@ -114,11 +115,8 @@ static int read_length(struct secret_answer *answer, struct view value, struct e
 	if (answer->body != SECRET_BODY_TO_END || value.len == 0 || value.len > 18)
 		return error_set(err, ERR_SYNTAX,
 		                 "the host's answer has two lengths, or a malformed one");
-	for (size_t i = 0; i < value.len; i++) {
-		if (!isdigit((unsigned char)value.ptr[i]))
-			return fail_head(err);
-		answer->left = answer->left * 10 + (uint64_t)(value.ptr[i] - '0');
-	}
+	if (!num_read_length(value, &answer->left))
+		return fail_head(err);
 	answer->body = SECRET_BODY_LENGTH;
 	return 0;
 }

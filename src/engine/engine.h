@@ -40,10 +40,15 @@
  *
  *   src/server/options/options.h            a value of enum engine_choice
  *   src/server/options/option_words.h       its word, for --engine
- *   src/server/runtime/runtime.c            its name, and where its programs come from: `words`
- *   src/server/runtime/runtime_prepare.c    forks its process, before the server is confined
+ *   src/server/options/option_specs.c       the help of --engine, and options of its own
+ *   src/server/runtime/runtime_prepare.c    a row of runtime_engines: its words, what forks its
+ *                                           process before the server is confined
  *   src/server/runtime/runtime_docker.c     runtime_choose_engine(): whether `auto` may choose it
+ *   src/server/doctor/doctor_trial.c        trial_run(): the steps that are tried if it fails
  *   src/server/doctor/doctor.c              layers that only this engine has, or lacks
+ *
+ * Its process is started with helper_start(), begins with helper_begin() and sends its report with
+ * replies_add_report(); src/engine/docker/broker.c is the shorter of the two examples.
  *
  * src/sandbox calls the operations (sandbox.c starts and kills, sandbox_update.c sets limits,
  * sandbox_end.c erases and releases, sweep.c lists and erases, sandbox_python.c adds Python), and

@@ -8,14 +8,12 @@
  * sandbox.
  *
  * To add a limit, begin with a row of SPEC_LIMITS, which gives it a field in struct spec_limits, a
- * default and a range. Then:
+ * default and a range. Then, in every case:
  *
  *   src/sandbox/registry/registry.c             a migration that adds the column `limit_NAME`
- *   src/server/options/options.h                OPTION_NAME and OPTION_NAME_MAX
+ *   src/server/options/options.h                OPTION_NAME and OPTION_NAME_MAX, each in the place
+ *                                               that the row has in SPEC_LIMITS
  *   src/server/options/option_specs.c           their row LIMIT(); a unit test compares the ranges
- *   src/server/runtime/machine.c                how much of it this machine has
- *   src/server/runtime/ceilings.c               the share of the machine that is its ceiling
- *   src/tools/create_sandbox.c                  its argument
  *   src/tools/support/sandbox_json.c            its member in answers
  *   the native engine, one of
  *     src/engine/native/cgroup                  a cgroup controller enforces the limit
@@ -25,8 +23,16 @@
  *   src/engine/docker/container.c               the Docker engine: a member of the container's JSON
  *   src/engine/native/spawner/spawner_report.c  whether it is enforced: a layer of the report
  *   src/engine/docker/layers.c                  likewise
- *   src/sandbox/run/limit_check.c               tells a program's caller that it met the limit
  *   doc/belljar.1.in                            the table of limits
+ *
+ * And if it applies:
+ *
+ *   src/server/runtime/machine.c                how much of it this machine has, if that is known
+ *   src/server/runtime/ceilings.c               the share of the machine that is its ceiling, if
+ *                                               that is not all of it
+ *   src/tools/support/sandbox_args.h            an argument of the tools, if creators may choose it
+ *   src/sandbox/run/limit_check.c               tells a program's caller that it met the limit, if
+ *                                               the kernel counts that
  *
  * A limit that update_sandbox changes has further places: REQUEST_LIMIT in
  * src/engine/remote/messages.h leads to them. */

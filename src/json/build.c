@@ -106,6 +106,22 @@ void json_set(json_t *object, const char *key, json_t *value)
 		abort();
 }
 
+json_t *json_list_of(json_t *value)
+{
+	json_t *list = json_list();
+
+	json_push(list, value);
+	return list;
+}
+
+json_t *json_pair(const char *key, json_t *value)
+{
+	json_t *object = json_obj();
+
+	json_set(object, key, value);
+	return object;
+}
+
 void json_set_text(json_t *object, const char *key, const char *text)
 {
 	if (text != NULL)

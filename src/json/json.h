@@ -53,7 +53,9 @@ json_t *json_str(const char *text) RETURNS_NONNULL;
 json_t *json_str_view(struct view text) RETURNS_NONNULL;
 json_t *json_format(const char *fmt, ...) PRINTF_LIKE(1, 2) RETURNS_NONNULL;
 json_t *json_obj(void) RETURNS_NONNULL;
+json_t *json_pair(const char *key, json_t *value) RETURNS_NONNULL; /* an object with one member */
 json_t *json_list(void) RETURNS_NONNULL;
+json_t *json_list_of(json_t *value) RETURNS_NONNULL; /* an array with one element */
 json_t *json_int(json_int_t value) RETURNS_NONNULL;
 json_t *json_num(double value) RETURNS_NONNULL; /* an integer if value is one */
 

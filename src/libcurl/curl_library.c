@@ -20,7 +20,7 @@ int curl_library_load(const char *user, struct error *err)
 {
 	void *library;
 
-	if (curl_library.slist_free_all != NULL) /* the last one */
+	if (curl_library.free != NULL) /* the last one */
 		return 0;
 	library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
 	if (library == NULL)

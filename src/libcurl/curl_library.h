@@ -1,7 +1,8 @@
 /* curl_library.h - libcurl, loaded when it is needed.
  *
  * libcurl brings some thirty libraries, which would double the time that belljar takes to start.
- * Two parts of belljar use it: the broker of the docker engine, and `belljar client --http`. */
+ * Three parts of belljar use it: the broker of the docker engine, the mirror of packages, and
+ * `belljar client --http`. */
 #pragma once
 #define CURL_DISABLE_TYPECHECK /* its macros call the functions by their own names */
 #include <curl/curl.h>
@@ -31,7 +32,12 @@ struct error;
 	X(multi_info_read)                                                                         \
 	X(multi_socket_action)                                                                     \
 	X(slist_append)                                                                            \
-	X(slist_free_all)
+	X(slist_free_all)                                                                          \
+	X(url)                                                                                     \
+	X(url_set)                                                                                 \
+	X(url_get)                                                                                 \
+	X(url_cleanup)                                                                             \
+	X(free)
 
 #undef curl_easy_setopt
 #undef curl_easy_getinfo

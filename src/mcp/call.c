@@ -215,8 +215,7 @@ void call_respond_failure(struct mcp_call *call, const struct error *err)
 	json_t *data = NULL;
 
 	if (missing) {
-		data = json_obj();
-		json_set(data, "uri", json_str(call->uri));
+		data = json_pair("uri", json_str(call->uri));
 		if (!mcp_revision_has(call->revision, MCP_STATELESS))
 			code = RPC_RESOURCE_NOT_FOUND;
 	}
@@ -402,11 +401,7 @@ static bool accepts_notifications(const struct mcp_call *call)
 /* Messages about a task name it. */
 static json_t *new_call_params(const struct mcp_call *call)
 {
-	json_t *params = json_obj();
-
-	if (call->task != NULL)
-		json_set(params, "_meta", task_related_meta(call->task));
-	return params;
+	return call->task != NULL ? json_pair("_meta", task_related_meta(call->task)) : json_obj();
 }
 
 static void send_progress(struct mcp_call *call, double progress, double total, struct view text)

@@ -76,19 +76,18 @@ static bool read_language(struct view element, char out[MCP_LANGUAGE_SIZE])
 
 void mcp_caller_set_language(struct mcp_caller *caller, const char *text)
 {
+	struct view rest = view_of(text != NULL ? text : "");
 	char language[MCP_LANGUAGE_SIZE];
 	unsigned best = 0;
 
 	caller->language[0] = '\0';
-	while (text != NULL && *text != '\0') {
-		size_t len = strcspn(text, ",");
-		struct view element = view_trim((struct view){ text, len });
+	while (rest.len != 0) {
+		struct view element = view_trim(view_cut(&rest, ','));
 		unsigned weight = read_weight(element);
 
 		if (weight > best && read_language(element, language)) {
 			memcpy(caller->language, language, sizeof language);
 			best = weight;
 		}
-		text += len + (text[len] == ',');
 	}
 }

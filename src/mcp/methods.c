@@ -89,39 +89,33 @@ static void respond_unknown_method(struct mcp_call *call)
 
 static void respond_invalid_meta(struct mcp_call *call, const struct request_meta *meta)
 {
-	json_t *data = json_obj();
 	json_t *member = json_obj();
 
 	json_set(member, "key", json_str(meta->bad_key));
 	json_set(member, "problem", json_str(meta->problem));
-	json_set(data, "envelope", member);
 	call->outcome = MCP_OUTCOME_BAD_REQUEST;
-	call_respond_error(call, RPC_INVALID_PARAMS, data, "params._meta: '%s' %s", meta->bad_key,
-	                   meta->problem);
+	call_respond_error(call, RPC_INVALID_PARAMS, json_pair("envelope", member),
+	                   "params._meta: '%s' %s", meta->bad_key, meta->problem);
 }
 
 void methods_respond_without_meta(struct mcp_call *call)
 {
-	json_t *data = json_obj(), *envelope = json_obj(), *missing = json_list();
+	json_t *missing = json_list_of(
+	        json_str(json_has(call->params, "_meta") ? MCP_META_VERSION : "_meta"));
 
-	json_push(missing, json_str(json_has(call->params, "_meta") ? MCP_META_VERSION : "_meta"));
-	json_set(envelope, "missing", missing);
-	json_set(data, "envelope", envelope);
 	call->outcome = MCP_OUTCOME_BAD_REQUEST;
-	call_respond_error(call, RPC_INVALID_PARAMS, data,
-	                   "params._meta must have '" MCP_META_VERSION
-	                   "' and '" MCP_META_CAPABILITIES
-	                   "', as the header MCP-Protocol-Version says");
+	call_respond_error(
+	        call, RPC_INVALID_PARAMS, json_pair("envelope", json_pair("missing", missing)),
+	        "params._meta must have '" MCP_META_VERSION "' and '" MCP_META_CAPABILITIES
+	        "', as the header MCP-Protocol-Version says");
 }
 
 static void respond_unsupported_version(struct mcp_call *call, const struct request_meta *meta)
 {
 	json_t *data = json_obj();
-	json_t *supported = json_list();
 	char shown[64];
 
-	json_push(supported, json_str(mcp_revision_name(MCP_FIRST_STATELESS)));
-	json_set(data, "supported", supported);
+	json_set(data, "supported", json_list_of(json_str(mcp_revision_name(MCP_FIRST_STATELESS))));
 	json_set(data, "requested",
 	         json_str_view((struct view){
 	                 meta->version,

@@ -19,12 +19,10 @@ static json_t *convert_content(const struct mcp_call *call, json_t *content)
 
 static json_t *text_content(json_t *structured)
 {
-	json_t *content = json_list();
 	size_t len;
 	AUTO_FREE char *text = json_write(structured, &len);
 
-	json_push(content, mcp_text_view((struct view){ text, len }));
-	return content;
+	return json_list_of(mcp_text_view((struct view){ text, len }));
 }
 
 void mcp_respond_content(struct mcp_call *call, json_t *content, json_t *structured)
@@ -66,15 +64,11 @@ void mcp_respond_error(struct mcp_call *call, const char *message)
 static void respond_contents(struct mcp_call *call, const char *mime_type, const char *key,
                              json_t *value)
 {
-	json_t *result = json_obj();
-	json_t *contents = json_list();
-	json_t *entry = json_obj();
+	json_t *entry = json_obj(), *result = json_pair("contents", json_list_of(entry));
 
 	json_set(entry, "uri", json_str(call->uri));
 	json_set_text(entry, "mimeType", mime_type);
 	json_set(entry, key, value);
-	json_push(contents, entry);
-	json_set(result, "contents", contents);
 	set_cache_hints(call, result, 0);
 	call_respond(call, result);
 }

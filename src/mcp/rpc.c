@@ -117,10 +117,7 @@ int rpc_decode(const json_t *value, struct rpc_message *ret, struct error *err)
 
 static json_t *new_message(void)
 {
-	json_t *msg = json_obj();
-
-	json_set(msg, "jsonrpc", json_str("2.0"));
-	return msg;
+	return json_pair("jsonrpc", json_str("2.0"));
 }
 
 static void set_id(json_t *msg, json_t *id)

@@ -99,11 +99,10 @@ static int get_prompt(struct client *client, struct error *err)
 static int read_resource(struct client *client, struct error *err)
 {
 	AUTO_JSON json_t *result = NULL;
-	json_t *params = json_obj();
 	const json_t *contents;
 
-	json_set_text(params, "uri", client->words[1]);
-	if (request_result(client, "resources/read", params, &result, err) < 0)
+	if (request_result(client, "resources/read", json_pair("uri", json_str(client->words[1])),
+	                   &result, err) < 0)
 		return -1;
 	contents = json_object_get(result, "contents");
 	for (size_t i = 0; !client->as_json && i < json_array_size(contents); i++) {

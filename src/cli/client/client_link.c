@@ -286,16 +286,13 @@ static bool is_response(const struct link *link, const char *method, json_t *mes
 int client_link_request(struct link *link, const char *method, json_t *params, json_t **ret,
                         struct error *err)
 {
-	json_t *request = json_obj(), *meta;
+	json_t *request = json_obj();
 	bool answered = false;
 
 	if (params == NULL)
 		params = json_obj();
-	if (link->with_progress) {
-		meta = json_obj();
-		json_set(meta, "progressToken", json_int(link->last_id + 1));
-		json_set(params, "_meta", meta);
-	}
+	if (link->with_progress)
+		json_set(params, "_meta", json_pair("progressToken", json_int(link->last_id + 1)));
 	json_set(request, "id", json_int(++link->last_id));
 	json_set_text(request, "method", method);
 	json_set(request, "params", params);

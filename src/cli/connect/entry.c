@@ -70,10 +70,8 @@ static json_t *url_json(const struct entry *entry)
 	json_set_text(object, entry->client->url_key, entry->url);
 	if (entry->token_env != NULL && entry->client->variable != NULL) {
 		AUTO_FREE char *authorization = format_authorization(entry);
-		json_t *headers = json_obj();
 
-		json_set_text(headers, "Authorization", authorization);
-		json_set(object, "headers", headers);
+		json_set(object, "headers", json_pair("Authorization", json_str(authorization)));
 	}
 	return object;
 }
@@ -85,14 +83,11 @@ json_t *entry_json(const struct entry *entry)
 
 char *entry_snippet(const struct entry *entry)
 {
-	AUTO_JSON json_t *root = json_obj();
-	json_t *servers = json_obj();
-	AUTO_FREE char *text = NULL;
+	AUTO_JSON json_t *root = json_pair(entry->client->servers_key,
+	                                   json_pair(entry->name, entry_json(entry)));
 	size_t len;
+	AUTO_FREE char *text = json_write_indented(root, 2, &len);
 
-	json_set(servers, entry->name, entry_json(entry));
-	json_set(root, entry->client->servers_key, servers);
-	text = json_write_indented(root, 2, &len);
 	return mem_format("%s\n", text);
 }
 

@@ -51,8 +51,8 @@ static NORETURN void run_child(const struct dialer_config *config, const struct 
 	struct dialer_reply reply = { .id = request->id };
 	int fd;
 
-	(void)alarm(child_seconds(
-	        &config->ceiling->limits)); /* getaddrinfo() has no time-out of its own */
+	/* getaddrinfo(3) has no time-out of its own: SIGALRM ends a child that still resolves. */
+	(void)alarm(child_seconds(&config->ceiling->limits));
 	fd = dialer_connect(config->ceiling, upstream, host, request, &reply);
 	reply.failed = fd < 0;
 	(void)packet_send(socket, &reply, sizeof reply, fd);
@@ -96,8 +96,9 @@ static NORETURN void serve_child(const struct dialer_config *config,
 	if (!packet_send(socket, &reply, sizeof reply, ends[0]) || reply.failed)
 		_exit(1);
 	(void)close(ends[0]);
-	(void)close(
-	        socket); /* otherwise the server's end of it would stay open with this process */
+	/* The socket for requests stays with the dialer alone: a copy in this process would keep it
+	 * open after the dialer's death, and the server would not learn of that. */
+	(void)close(socket);
 	service->serve(service, upstream, ends[1]);
 	_exit(0);
 }
@@ -227,16 +228,15 @@ static int prepare_process(const struct dialer_config *config, int socket, struc
 	return confine_dialer(config, err);
 }
 
-void dialer_serve(const struct dialer_config *config, const struct upstream *upstream, int socket)
+void dialer_serve(void *ctx, int socket)
 {
 	static struct dialer_request request;
-	static struct dialer_reply reply;
+	const struct dialer_start *start = ctx;
+	struct error err;
 
-	reply.failed = prepare_process(config, socket, &reply.err) < 0;
-	if (!packet_send(socket, &reply, sizeof reply, -1) || reply.failed)
-		_exit(1);
+	helper_report(socket, prepare_process(start->config, socket, &err) < 0 ? &err : NULL);
 	while (receive_request(socket, &request))
-		handle_request(config, upstream, &request, socket);
+		handle_request(start->config, start->upstream, &request, socket);
 	/* The children end by themselves, because their alarm is set. */
 	_exit(0);
 }

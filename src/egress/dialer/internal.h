@@ -39,5 +39,10 @@ const struct upstream_proxy *upstream_find(const struct upstream *upstream,
 
 /* --- dialer_serve.c --- */
 
-NORETURN void dialer_serve(const struct dialer_config *config, const struct upstream *upstream,
-                           int socket);
+struct dialer_start {
+	const struct dialer_config *config;
+	const struct upstream *upstream;
+};
+
+/* The process; ctx is a struct dialer_start. */
+NORETURN void dialer_serve(void *ctx, int socket);

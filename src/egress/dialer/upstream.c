@@ -58,9 +58,10 @@ static int read_proxy(const char *lower, const char *upper, struct upstream_prox
  * hosts (networks such as 10.0.0.0/8) have no effect. */
 static void read_direct(const char *list, struct upstream *ret)
 {
-	while (list != NULL && *list != '\0') {
-		size_t len = strcspn(list, ",");
-		struct view text = view_trim((struct view){ list, len });
+	struct view rest = view_of(list != NULL ? list : "");
+
+	while (rest.len != 0) {
+		struct view text = view_trim(view_cut(&rest, ','));
 		struct host_rule rule = { .is_any_port = true, .is_below = true };
 		struct error ignored;
 
@@ -75,7 +76,6 @@ static void read_direct(const char *list, struct upstream *ret)
 			rule.is_below = false;
 			ret->direct.items[ret->direct.count++] = rule;
 		}
-		list += len + (list[len] == ',');
 	}
 }
 

@@ -3,8 +3,6 @@
  * libcurl resolves and connects nothing: it gets a connected socket of the dialer's code, which has
  * checked the name and the address. The library is loaded by the process that needs it, because a
  * request that the cache answers does not. */
-#include <curl/curl.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -13,59 +11,13 @@
 #include "base/cleanup.h"
 #include "egress/mirror/internal.h"
 #include "egress/net_policy.h"
+#include "libcurl/curl_library.h"
 
 enum { REDIRECTIONS_MAX = 5 };
 
-/* --- the library --- */
-
-#define FUNCTIONS(X)                                                                               \
-	X(easy_init)                                                                               \
-	X(easy_setopt)                                                                             \
-	X(easy_perform)                                                                            \
-	X(easy_getinfo)                                                                            \
-	X(easy_cleanup)                                                                            \
-	X(easy_strerror)                                                                           \
-	X(slist_append)                                                                            \
-	X(slist_free_all)                                                                          \
-	X(url)                                                                                     \
-	X(url_set)                                                                                 \
-	X(url_get)                                                                                 \
-	X(url_cleanup)                                                                             \
-	X(free)
-
-static struct {
-#define X(name) __typeof__(curl_##name) *name;
-	FUNCTIONS(X)
-#undef X
-} library;
-
-/* dlsym() returns a pointer to data, which ISO C does not convert to one of a function. */
-static bool find_function(void *handle, const char *name, void *ret)
-{
-	void *found = dlsym(handle, name);
-
-	*(void **)ret = found;
-	return found != NULL;
-}
-
 static int load_library(struct error *err)
 {
-	void *handle;
-
-	if (library.easy_init != NULL)
-		return 0;
-	handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-	if (handle == NULL)
-		return error_set(err, ERR_UNSUPPORTED,
-		                 "libcurl cannot be loaded (%s): the operator can install the "
-		                 "package libcurl4, or start the server with --package-cache 0",
-		                 dlerror());
-#define X(name)                                                                                    \
-	if (!find_function(handle, "curl_" #name, &library.name))                                  \
-		return error_set(err, ERR_UNSUPPORTED, "libcurl has no function curl_" #name);
-	FUNCTIONS(X)
-#undef X
-	return 0;
+	return curl_library_load("the package cache, which --package-cache 0 turns off,", err);
 }
 
 /* --- addresses --- */
@@ -74,10 +26,10 @@ static int get_part(CURLU *url, CURLUPart part, unsigned flags, char *ret, size_
                     struct error *err)
 {
 	char *text = NULL;
-	bool fits = library.url_get(url, part, &text, flags) == CURLUE_OK &&
+	bool fits = curl_library.url_get(url, part, &text, flags) == CURLUE_OK &&
 	            snprintf(ret, size, "%s", text) < (int)size;
 
-	library.free(text);
+	curl_library.free(text);
 	return fits ? 0 : error_set(err, ERR_SYNTAX, "an address of the index is malformed");
 }
 
@@ -88,13 +40,13 @@ int fetch_resolve(const char *base, const char *url, char ret[PAGE_URL_MAX + 1],
 
 	if (load_library(err) < 0)
 		return -1;
-	handle = library.url();
-	if (library.url_set(handle, CURLUPART_URL, base, 0) != CURLUE_OK ||
-	    library.url_set(handle, CURLUPART_URL, url, 0) != CURLUE_OK)
+	handle = curl_library.url();
+	if (curl_library.url_set(handle, CURLUPART_URL, base, 0) != CURLUE_OK ||
+	    curl_library.url_set(handle, CURLUPART_URL, url, 0) != CURLUE_OK)
 		(void)error_set(err, ERR_SYNTAX, "an address of the index is malformed");
 	else
 		r = get_part(handle, CURLUPART_URL, 0, ret, PAGE_URL_MAX + 1, err);
-	library.url_cleanup(handle);
+	curl_library.url_cleanup(handle);
 	return r;
 }
 
@@ -107,8 +59,8 @@ struct target {
 static int read_target(const char *url, struct target *ret, struct error *err)
 {
 	char scheme[16], host[NET_NAME_MAX + 8], port[8];
-	CURLU *handle = library.url();
-	int r = library.url_set(handle, CURLUPART_URL, url, 0) == CURLUE_OK
+	CURLU *handle = curl_library.url();
+	int r = curl_library.url_set(handle, CURLUPART_URL, url, 0) == CURLUE_OK
 	                ? 0
 	                : error_set(err, ERR_SYNTAX, "an address of the index is malformed");
 
@@ -118,7 +70,7 @@ static int read_target(const char *url, struct target *ret, struct error *err)
 		r = get_part(handle, CURLUPART_HOST, 0, host, sizeof host, err);
 	if (r == 0)
 		r = get_part(handle, CURLUPART_PORT, CURLU_DEFAULT_PORT, port, sizeof port, err);
-	library.url_cleanup(handle);
+	curl_library.url_cleanup(handle);
 	if (r < 0 || net_host_parse(view_of(host), &ret->host, err) < 0)
 		return -1;
 	ret->is_https = strcmp(scheme, "https") == 0;
@@ -186,7 +138,8 @@ static void begin_exchange(struct exchange *exchange)
 	curl_off_t length = -1;
 
 	exchange->has_begun = true;
-	(void)library.easy_getinfo(exchange->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+	(void)curl_library.easy_getinfo(exchange->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T,
+	                                &length);
 	if (exchange->fetch->begin != NULL)
 		exchange->fetch->begin(exchange->fetch->ctx,
 		                       length >= 0 ? (uint64_t)length : UINT64_MAX);
@@ -198,7 +151,7 @@ static size_t receive_bytes(char *bytes, size_t size, size_t count, void *ctx)
 	struct fetch *fetch = exchange->fetch;
 	size_t len = size * count;
 
-	(void)library.easy_getinfo(exchange->curl, CURLINFO_RESPONSE_CODE, &fetch->status);
+	(void)curl_library.easy_getinfo(exchange->curl, CURLINFO_RESPONSE_CODE, &fetch->status);
 	if (fetch->status != 200)
 		return len; /* the text of an error */
 	exchange->is_too_long = len > fetch->max - exchange->bytes;
@@ -217,7 +170,7 @@ static void set_login(CURL *curl, const struct mirror *mirror, const struct targ
 	const char *const indexes[] = { mirror->config->pip_index, mirror->config->npm_registry };
 
 	for (size_t i = 0; i < ARRAY_LEN(indexes); i++) {
-		CURLU *handle = library.url();
+		CURLU *handle = curl_library.url();
 		struct target own;
 		struct error ignored;
 		char user[256] = "", password[512] = "";
@@ -225,36 +178,36 @@ static void set_login(CURL *curl, const struct mirror *mirror, const struct targ
 		if (read_target(indexes[i], &own, &ignored) == 0 &&
 		    net_host_is(&own.host, &target->host) && own.port == target->port &&
 		    own.is_https == target->is_https &&
-		    library.url_set(handle, CURLUPART_URL, indexes[i], 0) == CURLUE_OK &&
+		    curl_library.url_set(handle, CURLUPART_URL, indexes[i], 0) == CURLUE_OK &&
 		    get_part(handle, CURLUPART_USER, CURLU_URLDECODE, user, sizeof user,
 		             &ignored) == 0) {
 			(void)!get_part(handle, CURLUPART_PASSWORD, CURLU_URLDECODE, password,
 			                sizeof password, &ignored);
-			(void)library.easy_setopt(curl, CURLOPT_USERNAME, user);
-			(void)library.easy_setopt(curl, CURLOPT_PASSWORD, password);
+			(void)curl_library.easy_setopt(curl, CURLOPT_USERNAME, user);
+			(void)curl_library.easy_setopt(curl, CURLOPT_PASSWORD, password);
 		}
-		library.url_cleanup(handle);
+		curl_library.url_cleanup(handle);
 	}
 }
 
 /* Sets what every request has. */
 static void set_options(CURL *curl, struct exchange *exchange, int *fd)
 {
-	(void)library.easy_setopt(curl, CURLOPT_URL, exchange->fetch->url);
-	(void)library.easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	(void)library.easy_setopt(curl, CURLOPT_PROXY, "");
-	(void)library.easy_setopt(curl, CURLOPT_USERAGENT, "belljar");
-	(void)library.easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	(void)library.easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, give_socket);
-	(void)library.easy_setopt(curl, CURLOPT_OPENSOCKETDATA, fd);
-	(void)library.easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, mark_connected);
-	(void)library.easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)MIRROR_SILENCE_S);
-	(void)library.easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-	(void)library.easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)MIRROR_SILENCE_S);
-	(void)library.easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive_bytes);
-	(void)library.easy_setopt(curl, CURLOPT_WRITEDATA, exchange);
+	(void)curl_library.easy_setopt(curl, CURLOPT_URL, exchange->fetch->url);
+	(void)curl_library.easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_library.easy_setopt(curl, CURLOPT_PROXY, "");
+	(void)curl_library.easy_setopt(curl, CURLOPT_USERAGENT, "belljar");
+	(void)curl_library.easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	(void)curl_library.easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, give_socket);
+	(void)curl_library.easy_setopt(curl, CURLOPT_OPENSOCKETDATA, fd);
+	(void)curl_library.easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, mark_connected);
+	(void)curl_library.easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)MIRROR_SILENCE_S);
+	(void)curl_library.easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	(void)curl_library.easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)MIRROR_SILENCE_S);
+	(void)curl_library.easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive_bytes);
+	(void)curl_library.easy_setopt(curl, CURLOPT_WRITEDATA, exchange);
 	if (exchange->fetch->accept != NULL)
-		(void)library.easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "gzip");
+		(void)curl_library.easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "gzip");
 }
 
 static int explain_failure(const struct exchange *exchange, CURLcode code, const char *host,
@@ -269,7 +222,7 @@ static int explain_failure(const struct exchange *exchange, CURLcode code, const
 		return error_set(err, ERR_SYSTEM, "%s sends nothing for %d s", host,
 		                 MIRROR_SILENCE_S);
 	if (code != CURLE_OK)
-		return error_set(err, ERR_SYSTEM, "%s: %s", host, library.easy_strerror(code));
+		return error_set(err, ERR_SYSTEM, "%s: %s", host, curl_library.easy_strerror(code));
 	return error_set(err, ERR_SYSTEM, "%s answers with the status %ld", host,
 	                 exchange->fetch->status);
 }
@@ -279,7 +232,7 @@ static int run_once(const struct mirror *mirror, struct fetch *fetch, char next[
                     struct error *err)
 {
 	static struct dialer_reply reply;
-	struct exchange exchange = { .fetch = fetch, .curl = library.easy_init() };
+	struct exchange exchange = { .fetch = fetch, .curl = curl_library.easy_init() };
 	struct curl_slist *fields = NULL, *names = NULL;
 	struct target target;
 	char text[DIAL_HEADER_MAX + 64];
@@ -295,23 +248,23 @@ static int run_once(const struct mirror *mirror, struct fetch *fetch, char next[
 	set_login(exchange.curl, mirror, &target);
 	if (fetch->accept != NULL) {
 		(void)snprintf(text, sizeof text, "Accept: %s", fetch->accept);
-		fields = library.slist_append(fields, text);
+		fields = curl_library.slist_append(fields, text);
 	}
 	if (reply.wants_url)
-		(void)library.easy_setopt(exchange.curl, CURLOPT_PROXY, "http://127.0.0.1:1");
+		(void)curl_library.easy_setopt(exchange.curl, CURLOPT_PROXY, "http://127.0.0.1:1");
 	if (reply.wants_url && reply.header[0] != '\0') {
 		(void)snprintf(text, sizeof text, "%.*s", (int)strcspn(reply.header, "\r"),
 		               reply.header);
-		fields = library.slist_append(fields, text);
+		fields = curl_library.slist_append(fields, text);
 	}
 	(void)snprintf(text, sizeof text, "%s:%u:127.0.0.1", target.host.name, target.port);
 	if (!target.host.is_address)
-		names = library.slist_append(names, text);
-	(void)library.easy_setopt(exchange.curl, CURLOPT_HTTPHEADER, fields);
-	(void)library.easy_setopt(exchange.curl, CURLOPT_RESOLVE, names);
-	code = library.easy_perform(exchange.curl);
-	(void)library.easy_getinfo(exchange.curl, CURLINFO_RESPONSE_CODE, &fetch->status);
-	(void)library.easy_getinfo(exchange.curl, CURLINFO_REDIRECT_URL, &location);
+		names = curl_library.slist_append(names, text);
+	(void)curl_library.easy_setopt(exchange.curl, CURLOPT_HTTPHEADER, fields);
+	(void)curl_library.easy_setopt(exchange.curl, CURLOPT_RESOLVE, names);
+	code = curl_library.easy_perform(exchange.curl);
+	(void)curl_library.easy_getinfo(exchange.curl, CURLINFO_RESPONSE_CODE, &fetch->status);
+	(void)curl_library.easy_getinfo(exchange.curl, CURLINFO_REDIRECT_URL, &location);
 	if (code == CURLE_OK && fetch->status == 200) {
 		if (!exchange.has_begun) /* an empty file */
 			begin_exchange(&exchange);
@@ -325,9 +278,9 @@ static int run_once(const struct mirror *mirror, struct fetch *fetch, char next[
 		(void)explain_failure(&exchange, code, target.host.name, err);
 	}
 out:
-	library.easy_cleanup(exchange.curl);
-	library.slist_free_all(fields);
-	library.slist_free_all(names);
+	curl_library.easy_cleanup(exchange.curl);
+	curl_library.slist_free_all(fields);
+	curl_library.slist_free_all(names);
 	if (fd >= 0)
 		(void)close(fd);
 	return r;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "engine/docker/internal.h"
 
@@ -18,26 +19,28 @@ static const struct json_limits limits = { .depth = 32, .values = 200000 };
 
 void api_decode(int status, struct view body, const struct error *why, api_fn *done, void *ctx)
 {
-	AUTO_JSON json_t *answer = NULL;
+	const bool is_success = (status >= 200 && status < 300) || status == 304;
+	AUTO_JSON json_t *json = NULL;
+	struct api_answer answer = { .why = why };
 	char message[300] = "";
 	struct error err;
-	bool is_json;
 
-	if (why != NULL) {
-		done(ctx, 0, NULL, why);
-		return;
-	}
-	is_json = body.len == 0 || json_read(body, &limits, &answer, NULL, &err) == 0;
-	if ((status >= 200 && status < 300) || status == 304) {
-		if (!is_json)
+	if (why == NULL) {
+		answer.status = status;
+		if (body.len != 0 && json_read(body, &limits, &json, NULL, &err) < 0 &&
+		    is_success) {
 			(void)error_wrap(&err, "Docker's answer cannot be read");
-		done(ctx, is_json ? status : 0, answer, is_json ? NULL : &err);
-		return;
+			answer = (struct api_answer){ .why = &err };
+		}
 	}
-	answer_message(answer, message, sizeof message);
-	(void)error_set(&err, ERR_SYSTEM, "Docker refused (status %d)%s%s", status,
-	                message[0] != '\0' ? ": " : "", message);
-	done(ctx, status, answer, &err);
+	if (answer.why == NULL && !is_success) {
+		answer_message(json, message, sizeof message);
+		(void)error_set(&err, ERR_SYSTEM, "Docker refused (status %d)%s%s", status,
+		                message[0] != '\0' ? ": " : "", message);
+		answer.why = &err;
+	}
+	answer.json = json;
+	done(ctx, &answer);
 }
 
 static void on_answer(void *ctx, int status, struct view body, const struct error *why)
@@ -49,48 +52,56 @@ static void on_answer(void *ctx, int status, struct view body, const struct erro
 	api_decode(status, body, why, copy.done, copy.ctx);
 }
 
-static void send_call(struct broker *broker, const struct http_client_request *request,
-                      api_fn *done, void *ctx)
+static PRINTF_LIKE(3, 0) void send_request(struct broker *broker,
+                                           const struct http_client_request *request,
+                                           const char *fmt, va_list args)
 {
-	struct call *call = mem_new(sizeof *call);
+	AUTO_FREE char *rest = mem_vformat(fmt, args);
+	AUTO_FREE char *path = mem_format("%s%s", broker->prefix, rest);
 	struct http_client_request whole = *request;
 
-	*call = (struct call){ done, ctx };
-	whole.done = on_answer;
-	whole.ctx = call;
-	whole.max = ANSWER_MAX;
+	whole.path = path;
 	http_client_send(broker->http, &whole);
 }
 
-static PRINTF_LIKE(2, 0) char *make_path(const struct broker *broker, const char *fmt, va_list args)
+static PRINTF_LIKE(5, 0) void send_call(struct broker *broker, struct http_client_request *request,
+                                        api_fn *done, void *ctx, const char *fmt, va_list args)
 {
-	char *rest = mem_vformat(fmt, args);
-	char *path = mem_format("%s%s", broker->prefix, rest);
+	struct call *call = mem_new(sizeof *call);
 
-	free(rest);
-	return path;
+	*call = (struct call){ done, ctx };
+	request->done = on_answer;
+	request->ctx = call;
+	request->max = ANSWER_MAX;
+	send_request(broker, request, fmt, args);
 }
 
 void api_send(struct broker *broker, const char *method, json_t *body, api_fn *done, void *ctx,
               const char *fmt, ...)
 {
 	struct http_client_request request = { .method = method, .timeout_ms = CALL_MS };
-	char *text = NULL, *path;
+	AUTO_FREE char *text = NULL;
 	va_list args;
 
-	va_start(args, fmt);
-	path = make_path(broker, fmt, args);
-	va_end(args);
-	request.path = path;
 	if (body != NULL) {
 		text = json_write(body, &request.body.len);
 		request.body.ptr = text;
 		request.type = "application/json";
 		json_decref(body);
 	}
-	send_call(broker, &request, done, ctx);
-	free(text);
-	free(path);
+	va_start(args, fmt);
+	send_call(broker, &request, done, ctx, fmt, args);
+	va_end(args);
+}
+
+void api_send_raw(struct broker *broker, const struct http_client_request *request, const char *fmt,
+                  ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	send_request(broker, request, fmt, args);
+	va_end(args);
 }
 
 void api_remove_container(struct broker *broker, const char *container, api_fn *done, void *ctx)
@@ -105,15 +116,11 @@ void api_upload(struct broker *broker, struct view archive, api_fn *done, void *
 		                               .timeout_ms = UPLOAD_MS,
 		                               .body = archive,
 		                               .type = "application/x-tar" };
-	char *path;
 	va_list args;
 
 	va_start(args, fmt);
-	path = make_path(broker, fmt, args);
+	send_call(broker, &request, done, ctx, fmt, args);
 	va_end(args);
-	request.path = path;
-	send_call(broker, &request, done, ctx);
-	free(path);
 }
 
 char *api_encode(const char *text)

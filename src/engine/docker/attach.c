@@ -91,8 +91,8 @@ static void on_server_bytes(void *ctx, struct view bytes)
 		input_pause(attach->input);
 }
 
-/* The server has closed its end of the channel: the box ends, because nobody can use the container
- * any more. */
+/* The server has closed its end of the channel, which was the only way to the agent: the box
+ * ends. */
 static void on_server_end(void *ctx, const struct error *why)
 {
 	end_attach(ctx, why);

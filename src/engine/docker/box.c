@@ -38,25 +38,17 @@ static void reply_started(struct box *box)
 {
 	const struct docker_container *container = &box->started;
 	struct broker *broker = box->broker;
-	struct engine_reply reply = { .kind = REPLY_STARTED,
-		                      .number = box->number,
+	struct engine_reply reply = { .number = box->number,
 		                      .user = { SPEC_UID, SPEC_GID, true, false, "" } };
-	int counters[CGROUP_COUNTER_FILES], fds[REPLY_FDS_MAX];
-	size_t count = 0;
+	int counters[CGROUP_COUNTER_FILES];
 
 	memcpy(reply.user.path, box->image.path, sizeof reply.user.path);
-	fds[count++] = TAKE_FD(box->channel);
-	if (container->pid > 0 && broker->options->daemon->is_local) {
+	memset(counters, -1, sizeof counters);
+	if (container->pid > 0 && broker->options->daemon->is_local)
 		reply.cgroups = cgroup_open_process_counters((pid_t)container->pid, box->container,
 		                                             counters);
-		for (unsigned i = 0; reply.cgroups != CGROUP_NONE && i < CGROUP_COUNTER_FILES; i++)
-			if (counters[i] >= 0) {
-				reply.counters |= 1U << i;
-				fds[count++] = counters[i];
-			}
-	}
 	box->is_started = true;
-	replies_add_with_fds(&broker->replies, &reply, fds, count);
+	replies_add_started(&broker->replies, &reply, TAKE_FD(box->channel), counters);
 	broker_flush(broker);
 	if (box->is_detached)
 		box_on_attach_end(box, NULL);
@@ -105,32 +97,27 @@ static void await_hello(struct box *box)
 
 /* A failed GET is no failure of the start: without the container's process id the sandbox only
  * lacks the counters of its cgroup and a direct connection. */
-static void on_started_inspected(void *ctx, int status, const json_t *answer,
-                                 const struct error *why)
+static void on_started_inspected(void *ctx, const struct api_answer *answer)
 {
 	struct box *box = ctx;
 	struct error err;
 
-	(void)status;
 	if (box_end_if_killed(box))
 		return;
-	if (why == NULL)
-		(void)!answer_container(answer, &box->started, &err);
+	if (answer->why == NULL)
+		(void)!answer_container(answer->json, &box->started, &err);
 	await_hello(box);
 }
 
-static void on_container_started(void *ctx, int status, const json_t *answer,
-                                 const struct error *why)
+static void on_container_started(void *ctx, const struct api_answer *answer)
 {
 	struct box *box = ctx;
 	struct error err;
 
-	(void)status;
-	(void)answer;
 	if (box_end_if_killed(box))
 		return;
-	if (why != NULL) {
-		err = *why;
+	if (answer->why != NULL) {
+		err = *answer->why;
 		(void)error_wrap(&err, "the container does not start");
 		box_fail(box, &err);
 		return;
@@ -158,16 +145,14 @@ static const struct attach_events attach_events = { .open = on_attached,
 static void create_container(struct box *box);
 static void get_image(struct box *box);
 
-static void on_leftover_removed(void *ctx, int status, const json_t *answer,
-                                const struct error *why)
+static void on_leftover_removed(void *ctx, const struct api_answer *answer)
 {
 	struct box *box = ctx;
 
-	(void)answer;
 	if (box_end_if_killed(box))
 		return;
-	if (why != NULL && status != 404)
-		box_fail(box, why);
+	if (answer->why != NULL && answer->status != 404)
+		box_fail(box, answer->why);
 	else
 		create_container(box);
 }
@@ -175,19 +160,20 @@ static void on_leftover_removed(void *ctx, int status, const json_t *answer,
 /* Status 409 of the creation: a container of this name exists. A server that was killed left it, or
  * this server did when the daemon was unreachable. The container of another server that is alive
  * stays. */
-static void on_leftover(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_leftover(void *ctx, const struct api_answer *answer)
 {
 	struct docker_container container;
 	struct box *box = ctx;
 	struct error err;
+	const struct error *why = answer->why;
 
 	if (box_end_if_killed(box))
 		return;
-	if (why != NULL && status == 404) {
+	if (why != NULL && answer->status == 404) {
 		create_container(box);
 		return;
 	}
-	if (why == NULL && answer_container(answer, &container, &err) < 0)
+	if (why == NULL && answer_container(answer->json, &container, &err) < 0)
 		why = &err;
 	if (why == NULL && broker_is_used_elsewhere(box->broker, &container)) {
 		(void)error_set(&err, ERR_INVALID, "sandbox %s is awake in another server",
@@ -203,19 +189,20 @@ static void on_leftover(void *ctx, int status, const json_t *answer, const struc
 }
 
 /* Status 404: the prepared image was removed since it was found. */
-static void on_created(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_created(void *ctx, const struct api_answer *answer)
 {
 	struct box *box = ctx;
 	char name[DOCKER_NAME_SIZE];
 	struct error err;
+	const struct error *why = answer->why;
 
-	if (why == NULL && answer_id(answer, box->container, &err) < 0)
+	if (why == NULL && answer_id(answer->json, box->container, &err) < 0)
 		why = &err;
 	if (box_end_if_killed(box))
 		return;
-	if (why != NULL && !box->has_retried && (status == 409 || status == 404)) {
+	if (why != NULL && !box->has_retried && (answer->status == 409 || answer->status == 404)) {
 		box->has_retried = true;
-		if (status == 404) {
+		if (answer->status == 404) {
 			image_invalidate(box->broker, box->spec.image);
 			get_image(box);
 			return;
@@ -248,15 +235,14 @@ static void create_container(struct box *box)
 	         container_name(box->spec.id, name));
 }
 
-static void on_volume(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_volume(void *ctx, const struct api_answer *answer)
 {
 	struct box *box = ctx;
 
-	(void)answer;
-	if (why != NULL && !box->has_volume_error) {
+	if (answer->why != NULL && !box->has_volume_error) {
 		box->has_volume_error = true;
-		box->why = *why;
-		if (status == 404)
+		box->why = *answer->why;
+		if (answer->status == 404)
 			(void)error_set(
 			        &box->why, ERR_SYSTEM,
 			        "the files of sandbox %s are no longer in Docker: its volume "

@@ -35,14 +35,13 @@ static void report_end(struct box *box)
 /* A refusal, such as 404, means that the container is gone already. If the daemon does not answer
  * (status 0), the agent reads end of file on its standard input and exits, and leftovers_remove()
  * of the next start removes the container. */
-static void on_removed(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_removed(void *ctx, const struct api_answer *answer)
 {
 	struct box *box = ctx;
 
-	(void)answer;
-	if (why != NULL && status == 0 && !box->failed) {
+	if (answer->why != NULL && answer->status == 0 && !box->failed) {
 		box->failed = true;
-		box->why = *why;
+		box->why = *answer->why;
 		box->end = ENGINE_END_ENGINE_LOST;
 	}
 	report_end(box);
@@ -113,24 +112,24 @@ static void explain_exit(struct box *box, const struct docker_container *contain
 		                container->error[0] != '\0' ? ": " : "", container->error);
 }
 
-static void on_exit_inspected(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_exit_inspected(void *ctx, const struct api_answer *answer)
 {
 	struct docker_container container;
 	struct box *box = ctx;
 	struct error err;
 
 	box->is_busy = false;
-	if (why == NULL && answer_container(answer, &container, &err) == 0)
+	if (answer->why == NULL && answer_container(answer->json, &container, &err) == 0)
 		explain_exit(box, &container);
 	else {
 		box->failed = true;
 		box->end = ENGINE_END_ENGINE_LOST;
-		if (status == 404)
+		if (answer->status == 404)
 			(void)error_set(&box->why, ERR_SYSTEM,
 			                "its container was removed from Docker; processes and "
 			                "sessions are lost, files are kept");
 		else
-			box->why = why != NULL ? *why : err;
+			box->why = answer->why != NULL ? *answer->why : err;
 	}
 	box_remove(box);
 }

@@ -10,21 +10,19 @@ struct limit_change {
 	struct spec_limits limits;
 };
 
-static void on_limits_set(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_limits_set(void *ctx, const struct api_answer *answer)
 {
 	struct limit_change *change = ctx;
 	struct box *box = box_find(change->broker, change->number);
 	struct engine_reply reply = { .kind = REPLY_LIMITED,
 		                      .number = change->number,
-		                      .failed = why != NULL };
+		                      .failed = answer->why != NULL };
 
-	(void)status;
-	(void)answer;
-	if (why != NULL)
-		reply.err = *why;
+	if (answer->why != NULL)
+		reply.err = *answer->why;
 	if (box != NULL) {
 		box->is_limiting = false;
-		if (why == NULL)
+		if (answer->why == NULL)
 			box->spec.limits = change->limits;
 	}
 	replies_add(&change->broker->replies, &reply);

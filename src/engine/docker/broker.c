@@ -92,28 +92,6 @@ static void erase_sandbox(struct broker *broker, const struct engine_request *re
 		volumes_erase(broker, id, request->number);
 }
 
-/* The request has only the name of a server. The path of the socket comes from the callback, so a
- * server that was taken over cannot connect to other sockets of the host. */
-static void connect_server(struct broker *broker, const struct engine_request *request)
-{
-	const struct broker_options *options = broker->options;
-	struct error err;
-	int fd = -1;
-
-	if (options->connect == NULL ||
-	    memchr(request->argument, '\0', sizeof request->argument) == NULL)
-		(void)error_set(&err, ERR_INVALID, "instance: not the name of a server");
-	else
-		fd = options->connect(options->ctx, request->argument, &err);
-	if (fd < 0)
-		replies_add_failure(&broker->replies, REPLY_CONNECTED, request->number, &err);
-	else
-		replies_add_with_fds(&broker->replies,
-		                     &(struct engine_reply){ .kind = REPLY_CONNECTED,
-		                                             .number = request->number },
-		                     &fd, 1);
-}
-
 static void handle_request(struct broker *broker, const struct engine_request *request)
 {
 	switch (request->kind) {
@@ -133,7 +111,8 @@ static void handle_request(struct broker *broker, const struct engine_request *r
 		box_limit(broker, request);
 		break;
 	case REQUEST_CONNECT:
-		connect_server(broker, request);
+		replies_connect(&broker->replies, request, broker->options->connect,
+		                broker->options->ctx);
 		break;
 	case REQUEST_ADD_PYTHON:
 		install_start(broker, request);
@@ -186,31 +165,26 @@ static void on_swept(void *ctx)
 	broker_flush(broker);
 }
 
-static void on_probe_removed(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_probe_removed(void *ctx, UNUSED const struct api_answer *answer)
 {
 	struct broker *broker = ctx;
 
-	(void)status;
-	(void)answer;
-	(void)why;
 	leftovers_remove(broker, on_swept, broker);
 }
 
 /* A daemon whose volumes have no quotas refuses to create one with the option `size`. */
-static void on_probe(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_probe(void *ctx, const struct api_answer *answer)
 {
 	struct broker *broker = ctx;
 
-	(void)status;
-	(void)answer;
-	broker->has_quota = why == NULL;
+	broker->has_quota = answer->why == NULL;
 	api_send(broker, "DELETE", NULL, on_probe_removed, broker,
 	         "/volumes/" DOCKER_PREFIX "probe-%s", broker->options->instance);
 }
 
 static void probe_quota(struct broker *broker)
 {
-	json_t *volume, *options;
+	json_t *volume;
 
 	/* Podman accepts any size, and then cannot mount the volume. */
 	if (broker->version.is_podman) {
@@ -218,23 +192,21 @@ static void probe_quota(struct broker *broker)
 		return;
 	}
 	volume = json_obj();
-	options = json_obj();
 	json_set(volume, "Name", json_format(DOCKER_PREFIX "probe-%s", broker->options->instance));
 	json_set(volume, "Labels", docker_labels(broker, ROLE_VOLUME, NULL));
-	json_set(options, "size", json_str("1048576"));
-	json_set(volume, "DriverOpts", options);
+	json_set(volume, "DriverOpts", json_pair("size", json_str("1048576")));
 	api_send(broker, "POST", volume, on_probe, broker, "/volumes/create");
 }
 
-static void on_info(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_info(void *ctx, const struct api_answer *answer)
 {
 	struct broker *broker = ctx;
 	const char *runtime = broker->options->runtime;
 	struct error err;
+	const struct error *why = answer->why;
 
-	(void)status;
 	if (why == NULL) {
-		answer_info(answer, runtime, &broker->info);
+		answer_info(answer->json, runtime, &broker->info);
 		if (!broker->info.has_runtime && !broker->version.is_podman) {
 			(void)error_set(&err, ERR_NOT_FOUND,
 			                "docker-runtime: this Docker has no runtime '%.60s': "
@@ -249,13 +221,13 @@ static void on_info(void *ctx, int status, const json_t *answer, const struct er
 		probe_quota(broker);
 }
 
-static void on_version(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_version(void *ctx, const struct api_answer *answer)
 {
 	struct broker *broker = ctx;
 	struct error err;
+	const struct error *why = answer->why;
 
-	(void)status;
-	if (why == NULL && answer_version(answer, &broker->version, &err) < 0)
+	if (why == NULL && answer_version(answer->json, &broker->version, &err) < 0)
 		why = &err;
 	if (why == NULL && broker->version.arch[0] != '\0' &&
 	    strcmp(broker->version.arch, own_arch) != 0) {
@@ -332,8 +304,9 @@ static void fill_address(struct broker *broker, const struct daemon_address *dae
 	};
 }
 
-static NORETURN void run_broker(const struct broker_options *options, int socket)
+static NORETURN void run_broker(void *ctx, int socket)
 {
+	const struct broker_options *options = ctx;
 	struct broker *broker = mem_new(sizeof *broker);
 	struct error err;
 
@@ -358,21 +331,7 @@ static NORETURN void run_broker(const struct broker_options *options, int socket
 	_exit(0);
 }
 
-int broker_start(const struct broker_options *options, pid_t *pid, int *socket, struct error *err)
+int broker_start(struct broker_options *options, pid_t *pid, int *socket, struct error *err)
 {
-	int fds[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
-		return error_sys(err, "make a socket for the broker");
-	*pid = fork();
-	if (*pid == 0)
-		run_broker(options, fds[1]);
-	(void)close(fds[1]);
-	if (*pid < 0) {
-		(void)error_sys(err, "start the broker");
-		(void)close(fds[0]);
-		return -1;
-	}
-	*socket = fds[0];
-	return 0;
+	return helper_start("broker", run_broker, options, pid, socket, err);
 }

@@ -58,17 +58,15 @@ json_t *docker_labels(const struct broker *broker, const char *role, const struc
 
 json_t *volume_json(const struct broker *broker, const struct spec *spec, size_t i)
 {
-	json_t *volume = json_obj(), *options;
+	json_t *volume = json_obj();
 	char name[DOCKER_NAME_SIZE];
 
 	json_set(volume, "Name", json_str(volume_name(spec->id, i, name)));
 	json_set(volume, "Labels", docker_labels(broker, ROLE_VOLUME, spec));
-	if (broker->has_quota) {
-		options = json_obj();
-		json_set(options, "size",
-		         json_format("%llu", (unsigned long long)spec->limits.disk));
-		json_set(volume, "DriverOpts", options);
-	}
+	if (broker->has_quota)
+		json_set(volume, "DriverOpts",
+		         json_pair("size",
+		                   json_format("%llu", (unsigned long long)spec->limits.disk)));
 	return volume;
 }
 
@@ -82,14 +80,6 @@ json_t *container_limits_json(const struct spec_limits *limits)
 	json_set(all, "NanoCpus", json_int((json_int_t)limits->cpu * 1000000));
 	json_set(all, "PidsLimit", json_int((json_int_t)limits->pids));
 	return all;
-}
-
-static json_t *one_text(const char *text)
-{
-	json_t *list = json_list();
-
-	json_push(list, json_str(text));
-	return list;
 }
 
 static json_t *many_texts(const char *const *texts, size_t count)
@@ -190,7 +180,7 @@ static int add_gpus(const struct broker *broker, const struct spec *spec, json_t
                     struct error *err)
 {
 	const struct cdi *gpus = broker->options->gpus;
-	json_t *ids, *request, *requests;
+	json_t *ids, *request;
 	bool has_cdi = broker->info.has_cdi;
 
 	if (spec->gpus == 0)
@@ -210,15 +200,9 @@ static int add_gpus(const struct broker *broker, const struct spec *spec, json_t
 	request = json_obj();
 	json_set(request, "Driver", json_str(has_cdi ? "cdi" : "nvidia"));
 	json_set(request, "DeviceIDs", ids);
-	if (!has_cdi) {
-		json_t *sets = json_list();
-
-		json_push(sets, one_text("gpu"));
-		json_set(request, "Capabilities", sets);
-	}
-	requests = json_list();
-	json_push(requests, request);
-	json_set(host, "DeviceRequests", requests);
+	if (!has_cdi)
+		json_set(request, "Capabilities", json_list_of(json_list_of(json_str("gpu"))));
+	json_set(host, "DeviceRequests", json_list_of(request));
 	return 0;
 }
 
@@ -267,14 +251,10 @@ static json_t *tmpfs_json(void)
 static void add_loopback_ipv6(const struct broker *broker, json_t *host)
 {
 	static const char setting[] = "net.ipv6.conf.lo.disable_ipv6";
-	json_t *settings;
 
-	if (broker->version.is_podman || !broker->options->daemon->is_local ||
-	    access("/proc/sys/net/ipv6/conf/lo/disable_ipv6", F_OK) != 0)
-		return;
-	settings = json_obj();
-	json_set(settings, setting, json_str("0"));
-	json_set(host, "Sysctls", settings);
+	if (!broker->version.is_podman && broker->options->daemon->is_local &&
+	    access("/proc/sys/net/ipv6/conf/lo/disable_ipv6", F_OK) == 0)
+		json_set(host, "Sysctls", json_pair(setting, json_str("0")));
 }
 
 static json_t *ulimits_json(const struct broker *broker, const struct spec_limits *limits)
@@ -299,9 +279,9 @@ static json_t *ulimits_json(const struct broker *broker, const struct spec_limit
 static json_t *confined_host_config(const struct broker *broker, const struct spec *spec)
 {
 	json_t *host = container_limits_json(&spec->limits);
-	json_t *security = one_text("no-new-privileges");
+	json_t *security = json_list_of(json_str("no-new-privileges"));
 
-	json_set(host, "CapDrop", one_text("ALL"));
+	json_set(host, "CapDrop", json_list_of(json_str("ALL")));
 	mask_paths(broker, spec, host, security);
 	json_set(host, "SecurityOpt", security);
 	json_set(host, "Privileged", json_false());
@@ -315,20 +295,18 @@ static json_t *confined_host_config(const struct broker *broker, const struct sp
 
 static json_t *sandbox_host_config(const struct broker *broker, const struct spec *spec)
 {
-	json_t *host = confined_host_config(broker, spec), *log = json_obj(), *restart = json_obj();
+	json_t *host = confined_host_config(broker, spec);
 
 	if (!broker->options->writable_root)
 		json_set(host, "ReadonlyRootfs", json_true());
 	/* "NetworkDisabled" would leave the container without the addresses of localhost in
 	 * /etc/hosts. Without "Dns" and "DnsSearch" /etc/resolv.conf would be the host's. */
 	json_set(host, "NetworkMode", json_str("none"));
-	json_set(host, "Dns", one_text("127.0.0.1"));
-	json_set(host, "DnsSearch", one_text("."));
-	json_set(host, "ExtraHosts", one_text(HOST_NAME ":127.0.0.1"));
-	json_set(log, "Type", json_str("none"));
-	json_set(host, "LogConfig", log);
-	json_set(restart, "Name", json_str("no"));
-	json_set(host, "RestartPolicy", restart);
+	json_set(host, "Dns", json_list_of(json_str("127.0.0.1")));
+	json_set(host, "DnsSearch", json_list_of(json_str(".")));
+	json_set(host, "ExtraHosts", json_list_of(json_str(HOST_NAME ":127.0.0.1")));
+	json_set(host, "LogConfig", json_pair("Type", json_str("none")));
+	json_set(host, "RestartPolicy", json_pair("Name", json_str("no")));
 	json_set(host, "Init", json_false());
 	json_set(host, "Mounts", mounts_json(broker, spec));
 	json_set(host, "Tmpfs", tmpfs_json());
@@ -341,27 +319,22 @@ static json_t *sandbox_host_config(const struct broker *broker, const struct spe
  * Podman needs a timer of systemd even to be told that there is none. */
 static void set_end_and_health(const struct broker *broker, json_t *container)
 {
-	json_t *health;
-
 	json_set(container, "StopSignal", json_str("SIGKILL"));
 	json_set(container, "StopTimeout", json_int(0));
-	if (broker->version.is_podman)
-		return;
-	health = json_obj();
-	json_set(health, "Test", one_text("NONE"));
-	json_set(container, "Healthcheck", health);
+	if (!broker->version.is_podman)
+		json_set(container, "Healthcheck",
+		         json_pair("Test", json_list_of(json_str("NONE"))));
 }
 
 int container_json(const struct broker *broker, const struct spec *spec, const char *image,
                    json_t **ret, struct error *err)
 {
-	json_t *host = sandbox_host_config(broker, spec), *all, *command = json_list();
+	json_t *host = sandbox_host_config(broker, spec), *all;
 	static const char *const attached[] = { "OpenStdin", "StdinOnce", "AttachStdin",
 		                                "AttachStdout", "AttachStderr" };
 
 	if (add_gpus(broker, spec, host, err) < 0) {
 		json_decref(host);
-		json_decref(command);
 		return -1;
 	}
 	all = json_obj();
@@ -369,9 +342,8 @@ int container_json(const struct broker *broker, const struct spec *spec, const c
 	json_set(all, "Hostname", json_str(HOST_NAME));
 	json_set(all, "User", json_format("%d:%d", SPEC_UID, SPEC_GID));
 	json_set(all, "WorkingDir", json_str(SPEC_WORKSPACE));
-	json_set(all, "Entrypoint", one_text(DOCKER_AGENT_PATH));
-	json_push(command, json_str("stdio"));
-	json_set(all, "Cmd", command);
+	json_set(all, "Entrypoint", json_list_of(json_str(DOCKER_AGENT_PATH)));
+	json_set(all, "Cmd", json_list_of(json_str("stdio")));
 	for (size_t i = 0; i < ARRAY_LEN(attached); i++)
 		json_set(all, attached[i], json_true());
 	json_set(all, "Tty", json_false());
@@ -390,7 +362,7 @@ static const char *const installer_capabilities[] = { "CHOWN",  "DAC_OVERRIDE", 
 static json_t *installer_host_config(const struct broker *broker, const struct spec *spec,
                                      const char *network)
 {
-	json_t *host, *log = json_obj(), *sizes = json_obj();
+	json_t *host, *log = json_pair("Type", json_str("json-file"));
 	struct spec without_gpus = *spec;
 
 	without_gpus.gpus = 0;
@@ -399,9 +371,7 @@ static json_t *installer_host_config(const struct broker *broker, const struct s
 	         many_texts(installer_capabilities, ARRAY_LEN(installer_capabilities)));
 	json_set(host, "NetworkMode", json_format("container:%s", network));
 	/* install.c reads the reason of a failure from the log. */
-	json_set(sizes, "max-size", json_str("64k"));
-	json_set(log, "Type", json_str("json-file"));
-	json_set(log, "Config", sizes);
+	json_set(log, "Config", json_pair("max-size", json_str("64k")));
 	json_set(host, "LogConfig", log);
 	return host;
 }

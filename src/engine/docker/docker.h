@@ -48,5 +48,5 @@ struct broker_options {
 };
 
 /* Forks the broker. *socket is the server's end, close-on-exec, and belongs to the caller. */
-MUST_CHECK int broker_start(const struct broker_options *options, pid_t *pid, int *socket,
+MUST_CHECK int broker_start(struct broker_options *options, pid_t *pid, int *socket,
                             struct error *err);

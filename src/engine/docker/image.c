@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "engine/docker/internal.h"
@@ -112,18 +113,17 @@ static void on_prepared(void *ctx, const struct error *why)
 	finish_image(ctx, why);
 }
 
-static void on_prepared_found(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_prepared_found(void *ctx, const struct api_answer *answer)
 {
 	struct image *image = ctx;
 
-	(void)answer;
-	if (why != NULL && status == 404) {
+	if (answer->why != NULL && answer->status == 404) {
 		report_progress(image, "preparing");
 		prepare_image(image->broker, image->found.id, image->prepared.name, on_prepared,
 		              image);
 		return;
 	}
-	finish_image(image, why);
+	finish_image(image, answer->why);
 }
 
 static int check_platform(const struct image *image, struct error *err)
@@ -222,19 +222,19 @@ static void explain_pull(const struct image *image, int status, const char *text
 	                text, advice);
 }
 
-static void on_pulled(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_pulled(void *ctx, const struct api_answer *answer)
 {
 	struct image *image = ctx;
 	struct error err;
 
-	(void)answer;
 	answer_pull_line(buf_view(&image->line), &image->pull); /* the last, without a newline */
-	if (why != NULL && status == 0) {
-		finish_image(image, why);
+	if (answer->why != NULL && answer->status == 0) {
+		finish_image(image, answer->why);
 		return;
 	}
-	if (why != NULL || image->pull.error[0] != '\0') {
-		explain_pull(image, status, why != NULL ? why->msg : image->pull.error, &err);
+	if (answer->why != NULL || image->pull.error[0] != '\0') {
+		explain_pull(image, answer->status,
+		             answer->why != NULL ? answer->why->msg : image->pull.error, &err);
 		finish_image(image, &err);
 		return;
 	}
@@ -261,65 +261,61 @@ static void on_credentials(void *ctx, const char *header, const struct error *wh
 {
 	struct image *image = ctx;
 	struct broker *broker = image->broker;
-	char *name, *path;
+	AUTO_FREE char *name = NULL;
 
 	if (why != NULL) {
 		finish_image(image, why);
 		return;
 	}
 	name = api_encode(image->name);
-	path = mem_format("%s/images/create?fromImage=%s%s&platform=linux%%2F%s", broker->prefix,
-	                  name, has_tag(image->name) ? "" : "&tag=latest", broker->version.arch);
 	report_progress(image, "pulling");
-	http_client_send(broker->http, &(struct http_client_request){ .method = "POST",
-	                                                              .path = path,
-	                                                              .header = header,
-	                                                              .max = REPORT_MAX,
-	                                                              .bytes = on_pull_bytes,
-	                                                              .done = on_pull_done,
-	                                                              .ctx = image });
-	free(name);
-	free(path);
+	api_send_raw(broker,
+	             &(struct http_client_request){ .method = "POST",
+	                                            .header = header,
+	                                            .max = REPORT_MAX,
+	                                            .bytes = on_pull_bytes,
+	                                            .done = on_pull_done,
+	                                            .ctx = image },
+	             "/images/create?fromImage=%s%s&platform=linux%%2F%s", name,
+	             has_tag(image->name) ? "" : "&tag=latest", broker->version.arch);
 }
 
 bool image_may_be_pulled(const struct broker_options *options, const char *name)
 {
-	const char *list = options->images;
+	struct view list = view_of(options->images != NULL ? options->images : "");
 
 	if (install_is_image(name))
 		return false;
 	if (options->any_image || strcmp(name, DOCKER_DEFAULT_PULL) == 0 ||
 	    (options->image != NULL && strcmp(options->image, name) == 0))
 		return true;
-	while (list != NULL && *list != '\0') {
-		size_t len = strcspn(list, ",");
+	while (list.len != 0) {
+		struct view pattern = view_cut(&list, ',');
 
-		if (len != 0 && list[len - 1] == '*'
-		            ? strncmp(list, name, len - 1) == 0
-		            : strlen(name) == len && strncmp(list, name, len) == 0)
+		if (view_ends(pattern, "*") ? strncmp(pattern.ptr, name, pattern.len - 1) == 0
+		                            : view_is(pattern, name))
 			return true;
-		list += len + (list[len] == ',');
 	}
 	return false;
 }
 
 /* --- looking for an image --- */
 
-static void on_found(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_found(void *ctx, const struct api_answer *answer)
 {
 	struct image *image = ctx;
 	const struct broker_options *options = image->broker->options;
 	struct error err;
 
-	if (why == NULL) {
-		if (answer_image(answer, &image->found, &err) < 0)
+	if (answer->why == NULL) {
+		if (answer_image(answer->json, &image->found, &err) < 0)
 			finish_image(image, &err);
 		else
 			find_prepared(image);
 		return;
 	}
-	if (status != 404 || image->is_pulled) {
-		finish_image(image, why);
+	if (answer->status != 404 || image->is_pulled) {
+		finish_image(image, answer->why);
 		return;
 	}
 	/* DOCKER_DEFAULT_OWN exists only where `make image` was run. Elsewhere the default is a

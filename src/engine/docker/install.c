@@ -105,14 +105,12 @@ static void start_next_install(struct broker *broker, const char *name)
 	}
 }
 
-static void on_removed(void *ctx, int status, const json_t *answer, const struct error *why)
+/* A container that stays is removed by leftovers_remove() of the next start. */
+static void on_removed(void *ctx, UNUSED const struct api_answer *answer)
 {
 	struct install *install = ctx;
 	struct box *box = install->box;
 
-	(void)status;
-	(void)answer;
-	(void)why; /* leftovers_remove() of the next start removes a container that stays */
 	report_install(install);
 	list_remove(&install->node);
 	box->install = NULL;
@@ -130,7 +128,7 @@ static void finish_install(struct install *install, const struct error *why)
 		install->why = *why;
 	}
 	if (install->container[0] == '\0')
-		on_removed(install, 0, NULL, NULL);
+		on_removed(install, NULL);
 	else
 		api_remove_container(install->broker, install->container, on_removed, install);
 }
@@ -149,12 +147,8 @@ static bool end_if_cancelled(struct install *install)
 }
 
 /* The removal makes the daemon answer the pending call of /wait, which ends the installation. */
-static void on_killed(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_killed(UNUSED void *ctx, UNUSED const struct api_answer *answer)
 {
-	(void)ctx;
-	(void)status;
-	(void)answer;
-	(void)why;
 }
 
 void install_cancel(struct install *install)
@@ -170,14 +164,12 @@ void install_cancel(struct install *install)
 
 /* --- the installer has ended --- */
 
-static void on_committed(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_committed(void *ctx, const struct api_answer *answer)
 {
 	struct install *install = ctx;
 
-	(void)status;
-	(void)answer;
 	if (!end_if_cancelled(install))
-		finish_install(install, why);
+		finish_install(install, answer->why);
 }
 
 /* The new image gets a command of its own, because the installer's has the URL of the gate in it.
@@ -231,37 +223,32 @@ static void on_log(void *ctx, int status, struct view body, const struct error *
 /* The log is read as a whole, because Podman mixes up the parts of a line if `tail` is given. */
 static void read_log(struct install *install)
 {
-	struct broker *broker = install->broker;
-	char *path = mem_format("%s/containers/%s/logs?stdout=1&stderr=1", broker->prefix,
-	                        install->container);
-
-	http_client_send(broker->http, &(struct http_client_request){ .method = "GET",
-	                                                              .path = path,
-	                                                              .max = LOG_MAX,
-	                                                              .timeout_ms = STOP_MS,
-	                                                              .done = on_log,
-	                                                              .ctx = install });
-	free(path);
+	api_send_raw(install->broker,
+	             &(struct http_client_request){ .method = "GET",
+	                                            .max = LOG_MAX,
+	                                            .timeout_ms = STOP_MS,
+	                                            .done = on_log,
+	                                            .ctx = install },
+	             "/containers/%s/logs?stdout=1&stderr=1", install->container);
 }
 
-static void on_exit_status(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_exit_status(void *ctx, const struct api_answer *answer)
 {
 	struct install *install = ctx;
 	json_int_t code = -1;
 	struct error err;
 
-	(void)status;
 	install->is_waiting = false;
 	if (end_if_cancelled(install))
 		return;
-	if (why != NULL && clock_now_ms() >= install->until_ms) {
+	if (answer->why != NULL && clock_now_ms() >= install->until_ms) {
 		(void)error_set(&err, ERR_LIMIT,
 		                "its package manager took more than %d s, which is the limit",
 		                INSTALL_S);
 		finish_install(install, &err);
-	} else if (why != NULL)
-		finish_install(install, why);
-	else if (json_as_int(json_object_get(answer, "StatusCode"), &code) && code == 0)
+	} else if (answer->why != NULL)
+		finish_install(install, answer->why);
+	else if (json_as_int(json_object_get(answer->json, "StatusCode"), &code) && code == 0)
 		commit_installer(install);
 	else
 		read_log(install);
@@ -274,40 +261,34 @@ static void on_exited(void *ctx, int status, struct view body, const struct erro
 
 /* --- the installer --- */
 
-static void on_started(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_started(void *ctx, const struct api_answer *answer)
 {
 	struct install *install = ctx;
-	struct broker *broker = install->broker;
-	char *path;
 
-	(void)status;
-	(void)answer;
 	if (end_if_cancelled(install))
 		return;
-	if (why != NULL) {
-		finish_install(install, why);
+	if (answer->why != NULL) {
+		finish_install(install, answer->why);
 		return;
 	}
 	install->is_waiting = true;
 	install->until_ms = clock_now_ms() + INSTALL_S * 1000;
-	path = mem_format("%s/containers/%s/wait", broker->prefix, install->container);
-	http_client_send(broker->http,
-	                 &(struct http_client_request){ .method = "POST",
-	                                                .path = path,
-	                                                .max = LOG_MAX,
-	                                                .timeout_ms = INSTALL_S * 1000,
-	                                                .done = on_exited,
-	                                                .ctx = install });
-	free(path);
+	api_send_raw(install->broker,
+	             &(struct http_client_request){ .method = "POST",
+	                                            .max = LOG_MAX,
+	                                            .timeout_ms = INSTALL_S * 1000,
+	                                            .done = on_exited,
+	                                            .ctx = install },
+	             "/containers/%s/wait", install->container);
 }
 
-static void on_created(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_created(void *ctx, const struct api_answer *answer)
 {
 	struct install *install = ctx;
 	struct error err;
+	const struct error *why = answer->why;
 
-	(void)status;
-	if (why == NULL && answer_id(answer, install->container, &err) < 0)
+	if (why == NULL && answer_id(answer->json, install->container, &err) < 0)
 		why = &err;
 	if (end_if_cancelled(install))
 		return;
@@ -318,17 +299,16 @@ static void on_created(void *ctx, int status, const json_t *answer, const struct
 		         install->container);
 }
 
-static void on_result(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_result(void *ctx, const struct api_answer *answer)
 {
 	struct install *install = ctx;
 	struct broker *broker = install->broker;
 	const struct box *box = install->box;
 
-	(void)answer;
 	if (end_if_cancelled(install))
 		return;
-	if (why == NULL || status != 404) {
-		finish_install(install, why);
+	if (answer->why == NULL || answer->status != 404) {
+		finish_install(install, answer->why);
 		return;
 	}
 	api_send(broker, "POST",

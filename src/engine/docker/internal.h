@@ -77,9 +77,13 @@ struct broker {
 
 /* --- api.c --- */
 
-/* why NULL: the status is 2xx or 304, and answer may be NULL. Otherwise status is that of the
- * refusal and *why its text, or 0 if the daemon did not answer. */
-typedef void api_fn(void *ctx, int status, const json_t *answer, const struct error *why);
+/* The daemon's answer to one call; valid until the callback returns. */
+struct api_answer {
+	const struct error *why; /* NULL: the call has succeeded; else the daemon's own text */
+	int status;              /* 2xx or 304; with `why` that of the refusal, 0: no answer came */
+	const json_t *json;      /* the body; NULL: it is empty */
+};
+typedef void api_fn(void *ctx, const struct api_answer *answer);
 
 /* Takes over the body, which may be NULL. */
 void api_send(struct broker *broker, const char *method, json_t *body, api_fn *done, void *ctx,
@@ -89,12 +93,16 @@ void api_remove_container(struct broker *broker, const char *container, api_fn *
 /* Uploads a tar archive. */
 void api_upload(struct broker *broker, struct view archive, api_fn *done, void *ctx,
                 const char *fmt, ...) PRINTF_LIKE(5, 6);
+/* Sends a request whose answer is no JSON, is long or takes long. `request` has everything but the
+ * path. */
+void api_send_raw(struct broker *broker, const struct http_client_request *request, const char *fmt,
+                  ...) PRINTF_LIKE(3, 4);
+/* Reads the answer of such a request after all. */
+void api_decode(int status, struct view body, const struct error *why, api_fn *done, void *ctx);
 /* Encodes a text for a query; the caller frees. */
 char *api_encode(const char *text) RETURNS_NONNULL;
 /* The value of `filters` for containers or volumes of this state directory; the caller frees. */
 char *api_state_filter(const struct broker *broker) RETURNS_NONNULL;
-/* Reads the answer of a call that was made without api_send(). */
-void api_decode(int status, struct view body, const struct error *why, api_fn *done, void *ctx);
 
 /* --- attach.c --- */
 

@@ -22,17 +22,16 @@ static void finish_call(struct sweep *sweep)
 	free(sweep);
 }
 
-static void on_removed(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_removed(void *ctx, const struct api_answer *answer)
 {
-	(void)answer;
-	if (why != NULL && status != 404 && status != 409)
+	if (answer->why != NULL && answer->status != 404 && answer->status != 409)
 		log_warning("a container or an image that a killed server left in Docker is not "
 		            "removed: %s",
-		            why->msg);
+		            answer->why->msg);
 	finish_call(ctx);
 }
 
-static void on_containers(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_containers(void *ctx, const struct api_answer *answer)
 {
 	struct sweep *sweep = ctx;
 	const struct broker_options *options = sweep->broker->options;
@@ -41,11 +40,10 @@ static void on_containers(void *ctx, int status, const json_t *answer, const str
 	struct error err;
 	size_t i;
 
-	(void)status;
-	if (why != NULL)
+	if (answer->why != NULL)
 		log_warning("containers that killed servers left in Docker are not removed: %s",
-		            why->msg);
-	json_array_foreach (answer, i, container) {
+		            answer->why->msg);
+	json_array_foreach (answer->json, i, container) {
 		const char *instance = json_text(json_object_get(container, "Labels"),
 		                                 LABEL_INSTANCE);
 
@@ -60,7 +58,7 @@ static void on_containers(void *ctx, int status, const json_t *answer, const str
 }
 
 /* An image that a container uses stays: the daemon refuses to remove it, with status 409. */
-static void on_images(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_images(void *ctx, const struct api_answer *answer)
 {
 	struct sweep *sweep = ctx;
 	const json_t *image;
@@ -68,9 +66,7 @@ static void on_images(void *ctx, int status, const json_t *answer, const struct 
 	struct error err;
 	size_t i;
 
-	(void)status;
-	(void)why;
-	json_array_foreach (answer, i, image) {
+	json_array_foreach (answer->json, i, image) {
 		const char *agent = json_text(json_object_get(image, "Labels"), LABEL_AGENT);
 
 		if (answer_id(image, id, &err) < 0 || agent == NULL ||

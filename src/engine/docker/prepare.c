@@ -12,29 +12,28 @@
 #include "engine/agent_image.h"
 #include "engine/docker/internal.h"
 
-enum { FILE_MAX = 1024 * 1024, FETCH_MS = 60000 };
+enum { FILE_MAX = 1024 * 1024, FETCH_MS = 60000, FILES = 2 };
 
 struct preparation {
 	struct broker *broker;
 	char name[PREPARED_NAME_SIZE];
 	char container[DOCKER_ID_MAX];
-	struct buf users, groups; /* as the image has them */
+	struct buf files[FILES]; /* passwd and group, as the image has them */
+	size_t fetched;          /* how many of them */
 	prepare_fn *done;
 	void *ctx;
 	bool failed;
 	struct error why;
 };
 
-static void on_removed(void *ctx, int status, const json_t *answer, const struct error *why)
+/* A container that stays is removed by leftovers_remove() of the next start. */
+static void on_removed(void *ctx, UNUSED const struct api_answer *answer)
 {
 	struct preparation *preparation = ctx;
 
-	(void)status;
-	(void)answer;
-	(void)why; /* leftovers_remove() of the next start removes a container that stays */
 	preparation->done(preparation->ctx, preparation->failed ? &preparation->why : NULL);
-	buf_done(&preparation->users);
-	buf_done(&preparation->groups);
+	for (size_t i = 0; i < FILES; i++)
+		buf_done(&preparation->files[i]);
 	free(preparation);
 }
 
@@ -46,28 +45,24 @@ static void finish_preparation(struct preparation *preparation, const struct err
 		(void)error_wrap(&preparation->why, "the image cannot be prepared");
 	}
 	if (preparation->container[0] == '\0')
-		on_removed(preparation, 0, NULL, NULL);
+		on_removed(preparation, NULL);
 	else
 		api_remove_container(preparation->broker, preparation->container, on_removed,
 		                     preparation);
 }
 
-static void on_committed(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_committed(void *ctx, const struct api_answer *answer)
 {
-	(void)status;
-	(void)answer;
-	finish_preparation(ctx, why);
+	finish_preparation(ctx, answer->why);
 }
 
-static void on_uploaded(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_uploaded(void *ctx, const struct api_answer *answer)
 {
 	struct preparation *preparation = ctx;
 	const char *tag = strchr(preparation->name, ':') + 1;
 
-	(void)status;
-	(void)answer;
-	if (why != NULL) {
-		finish_preparation(preparation, why);
+	if (answer->why != NULL) {
+		finish_preparation(preparation, answer->why);
 		return;
 	}
 	api_send(preparation->broker, "POST", json_obj(), on_committed, preparation,
@@ -82,8 +77,8 @@ static void upload_agent(struct preparation *preparation)
 	struct error err;
 
 	buf_init(&archive, PREPARED_ARCHIVE_MAX);
-	(void)!prepare_read_file(buf_view(&preparation->users), &users);
-	(void)!prepare_read_file(buf_view(&preparation->groups), &groups);
+	(void)!prepare_read_file(buf_view(&preparation->files[0]), &users);
+	(void)!prepare_read_file(buf_view(&preparation->files[1]), &groups);
 	if (prepare_archive(agent_image(AGENT_IN_SANDBOX), users, groups, &archive, &err) < 0) {
 		finish_preparation(preparation, &err);
 		return;
@@ -92,82 +87,71 @@ static void upload_agent(struct preparation *preparation)
 	           "/containers/%s/archive?path=%%2F", preparation->container);
 }
 
+static void fetch_file(struct preparation *preparation);
+
 /* A status other than 200 means that the image has no such file. */
-static void on_groups(void *ctx, int status, struct view body, const struct error *why)
+static void on_file(void *ctx, int status, struct view body, const struct error *why)
 {
 	struct preparation *preparation = ctx;
 	struct error err;
 
-	if (why != NULL || (status == 200 && buf_add(&preparation->groups, body, &err) < 0)) {
-		finish_preparation(preparation, why != NULL ? why : &err);
-		return;
-	}
-	upload_agent(preparation);
+	if (why == NULL && status == 200 &&
+	    buf_add(&preparation->files[preparation->fetched], body, &err) < 0)
+		why = &err;
+	if (why != NULL)
+		finish_preparation(preparation, why);
+	else if (++preparation->fetched < FILES)
+		fetch_file(preparation);
+	else
+		upload_agent(preparation);
 }
 
-static void fetch_file(struct preparation *preparation, const char *file,
-                       void (*done)(void *ctx, int status, struct view body,
-                                    const struct error *why))
+static void fetch_file(struct preparation *preparation)
 {
-	struct broker *broker = preparation->broker;
-	char *path = mem_format("%s/containers/%s/archive?path=%%2Fetc%%2F%s", broker->prefix,
-	                        preparation->container, file);
+	static const char *const names[FILES] = { "passwd", "group" };
 
-	http_client_send(broker->http, &(struct http_client_request){ .method = "GET",
-	                                                              .path = path,
-	                                                              .max = FILE_MAX,
-	                                                              .timeout_ms = FETCH_MS,
-	                                                              .done = done,
-	                                                              .ctx = preparation });
-	free(path);
+	api_send_raw(preparation->broker,
+	             &(struct http_client_request){ .method = "GET",
+	                                            .max = FILE_MAX,
+	                                            .timeout_ms = FETCH_MS,
+	                                            .done = on_file,
+	                                            .ctx = preparation },
+	             "/containers/%s/archive?path=%%2Fetc%%2F%s", preparation->container,
+	             names[preparation->fetched]);
 }
 
-static void on_users(void *ctx, int status, struct view body, const struct error *why)
-{
-	struct preparation *preparation = ctx;
-	struct error err;
-
-	if (why != NULL || (status == 200 && buf_add(&preparation->users, body, &err) < 0)) {
-		finish_preparation(preparation, why != NULL ? why : &err);
-		return;
-	}
-	fetch_file(preparation, "group", on_groups);
-}
-
-static void on_created(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_created(void *ctx, const struct api_answer *answer)
 {
 	struct preparation *preparation = ctx;
 	struct error err;
+	const struct error *why = answer->why;
 
-	(void)status;
-	if (why == NULL && answer_id(answer, preparation->container, &err) < 0)
+	if (why == NULL && answer_id(answer->json, preparation->container, &err) < 0)
 		why = &err;
 	if (why != NULL)
 		finish_preparation(preparation, why);
 	else
-		fetch_file(preparation, "passwd", on_users);
+		fetch_file(preparation);
 }
 
 void prepare_image(struct broker *broker, const char *id, const char *name, prepare_fn *done,
                    void *ctx)
 {
 	struct preparation *preparation = mem_new(sizeof *preparation);
-	json_t *json = json_obj(), *entry = json_list(), *labels, *host = json_obj();
+	json_t *json = json_obj(), *labels;
 
 	preparation->broker = broker;
 	preparation->done = done;
 	preparation->ctx = ctx;
 	(void)snprintf(preparation->name, sizeof preparation->name, "%s", name);
-	buf_init(&preparation->users, FILE_MAX);
-	buf_init(&preparation->groups, FILE_MAX);
-	json_push(entry, json_str(DOCKER_AGENT_PATH));
+	for (size_t i = 0; i < FILES; i++)
+		buf_init(&preparation->files[i], FILE_MAX);
 	json_set(json, "Image", json_str(id));
-	json_set(json, "Entrypoint", entry);
+	json_set(json, "Entrypoint", json_list_of(json_str(DOCKER_AGENT_PATH)));
 	labels = docker_labels(broker, ROLE_PREPARE, NULL);
 	json_set(labels, LABEL_AGENT, json_str(broker->agent));
 	json_set(json, "Labels", labels);
-	json_set(host, "NetworkMode", json_str("none"));
-	json_set(json, "HostConfig", host);
+	json_set(json, "HostConfig", json_pair("NetworkMode", json_str("none")));
 	api_send(broker, "POST", json, on_created, preparation,
 	         "/containers/create?name=" DOCKER_PREFIX "prepare-%s-%llu",
 	         broker->options->instance, (unsigned long long)++broker->last_preparation);

@@ -17,21 +17,6 @@ enum { USERS_MAX = 1024 * 1024 };
 
 /* --- users --- */
 
-/* The field at position `at`, counted from 0, of a line with colons. */
-static struct view find_field(struct view line, unsigned at)
-{
-	for (;; at--) {
-		const char *colon = line.len != 0 ? memchr(line.ptr, ':', line.len) : NULL;
-		size_t len = colon != NULL ? (size_t)(colon - line.ptr) : line.len;
-
-		if (at == 0)
-			return (struct view){ line.ptr, len };
-		if (colon == NULL)
-			return (struct view){ "", 0 };
-		line = (struct view){ colon + 1, line.len - len - 1 };
-	}
-}
-
 /* Copies a file of users or groups without the name and the id of the sandbox's user, and adds the
  * line of that user. The third field is the id in both files. */
 static int write_users(struct view file, const char *first, const char *own, struct buf *out,
@@ -42,8 +27,10 @@ static int write_users(struct view file, const char *first, const char *own, str
 	if (file.len == 0)
 		file = view_of(first);
 	while (view_next_line(&file, &line)) {
-		if (view_is(find_field(line, 0), "coderunner") ||
-		    view_is(find_field(line, 2), "1000"))
+		struct view fields = line, name = view_cut(&fields, ':');
+
+		(void)view_cut(&fields, ':'); /* the password */
+		if (view_is(name, "coderunner") || view_is(view_cut(&fields, ':'), "1000"))
 			continue;
 		if (buf_add(out, line, err) < 0 || buf_add(out, view_of("\n"), err) < 0)
 			return -1;

@@ -41,13 +41,12 @@ static void fail_erase(struct erase *erase, const struct error *why)
 	}
 }
 
-static void on_volume_removed(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_volume_removed(void *ctx, const struct api_answer *answer)
 {
 	struct erase *erase = ctx;
 
-	(void)answer;
-	if (why != NULL && status != 404)
-		fail_erase(erase, why);
+	if (answer->why != NULL && answer->status != 404)
+		fail_erase(erase, answer->why);
 	if (--erase->left == 0)
 		finish_erase(erase);
 }
@@ -62,14 +61,12 @@ static void remove_volumes(struct erase *erase)
 		         volume_name(erase->id, i, name));
 }
 
-static void on_container_removed(void *ctx, int status, const json_t *answer,
-                                 const struct error *why)
+static void on_container_removed(void *ctx, const struct api_answer *answer)
 {
 	struct erase *erase = ctx;
 
-	(void)answer;
-	if (why != NULL && status != 404) {
-		fail_erase(erase, why);
+	if (answer->why != NULL && answer->status != 404) {
+		fail_erase(erase, answer->why);
 		finish_erase(erase);
 	} else
 		remove_volumes(erase);
@@ -77,17 +74,18 @@ static void on_container_removed(void *ctx, int status, const json_t *answer,
 
 /* The server asks to erase every sandbox without a row in the registry. One that another server has
  * prepared for its first call has no row either: it is kept while that server is alive. */
-static void on_container(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_container(void *ctx, const struct api_answer *answer)
 {
 	struct erase *erase = ctx;
 	struct docker_container container;
 	struct error err;
+	const struct error *why = answer->why;
 
-	if (why != NULL && status == 404) {
+	if (why != NULL && answer->status == 404) {
 		remove_volumes(erase);
 		return;
 	}
-	if (why == NULL && answer_container(answer, &container, &err) < 0)
+	if (why == NULL && answer_container(answer->json, &container, &err) < 0)
 		why = &err;
 	if (why == NULL && broker_is_used_elsewhere(erase->broker, &container)) {
 		(void)error_set(&err, ERR_INVALID, "sandbox %s is in use by another server",
@@ -126,14 +124,13 @@ struct listing {
 /* Of the volumes of a sandbox only the workspace is listed, so that each id occurs once. If the
  * daemon fails, the reply with an empty id is not sent: the server then knows that the list is
  * incomplete, and removes nothing. */
-static void on_volumes(void *ctx, int status, const json_t *answer, const struct error *why)
+static void on_volumes(void *ctx, const struct api_answer *answer)
 {
 	struct listing *listing = ctx;
 	const json_t *volume;
 	size_t i;
 
-	(void)status;
-	json_array_foreach (json_object_get(answer, "Volumes"), i, volume) {
+	json_array_foreach (json_object_get(answer->json, "Volumes"), i, volume) {
 		const char *id = json_text(json_object_get(volume, "Labels"), LABEL_SANDBOX);
 		const char *name = json_text(volume, "Name");
 		struct engine_reply reply = { .kind = REPLY_LISTED, .number = listing->number };
@@ -145,7 +142,7 @@ static void on_volumes(void *ctx, int status, const json_t *answer, const struct
 		memcpy(reply.id, id, sizeof reply.id);
 		replies_add(&listing->broker->replies, &reply);
 	}
-	if (why == NULL)
+	if (answer->why == NULL)
 		replies_add(
 		        &listing->broker->replies,
 		        &(struct engine_reply){ .kind = REPLY_LISTED, .number = listing->number });

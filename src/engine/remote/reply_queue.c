@@ -52,6 +52,40 @@ void replies_add_with_fds(struct replies *replies, const struct engine_reply *re
 	queued->fd_count = count;
 }
 
+void replies_add_started(struct replies *replies, const struct engine_reply *reply, int channel,
+                         const int counters[CGROUP_COUNTER_FILES])
+{
+	struct engine_reply started = *reply;
+	int fds[REPLY_FDS_MAX] = { channel };
+	size_t count = 1;
+
+	started.kind = REPLY_STARTED;
+	for (unsigned i = 0; i < CGROUP_COUNTER_FILES; i++)
+		if (counters[i] >= 0) {
+			started.counters |= 1U << i;
+			fds[count++] = counters[i];
+		}
+	replies_add_with_fds(replies, &started, fds, count);
+}
+
+void replies_connect(struct replies *replies, const struct engine_request *request,
+                     int (*connect)(void *ctx, const char *instance, struct error *err), void *ctx)
+{
+	const struct engine_reply reply = { .kind = REPLY_CONNECTED, .number = request->number };
+	struct error err;
+	int fd = -1;
+
+	/* The server may have left out the terminating zero. */
+	if (connect == NULL || memchr(request->argument, '\0', sizeof request->argument) == NULL)
+		(void)error_set(&err, ERR_INVALID, "instance: not the name of a server");
+	else
+		fd = connect(ctx, request->argument, &err);
+	if (fd < 0)
+		replies_add_failure(replies, REPLY_CONNECTED, request->number, &err);
+	else
+		replies_add_with_fds(replies, &reply, &fd, 1);
+}
+
 void replies_add_report(struct replies *replies, const struct engine_report *report)
 {
 	for (size_t i = 0; i < report->count; i++)

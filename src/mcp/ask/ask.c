@@ -49,21 +49,6 @@ static struct request_state_scope state_scope(const struct mcp_call *call, const
 		                             .now_ms = clock_now_ms() };
 }
 
-/* The request as requestState is bound to it, for as long as the call lives. */
-static json_t *copy_identity(const json_t *params)
-{
-	static const char *const members[] = { "name", "uri", "arguments" };
-	json_t *copy = json_obj();
-
-	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
-		json_t *value = json_object_get(params, members[i]);
-
-		if (value != NULL)
-			json_set(copy, members[i], json_incref(value));
-	}
-	return copy;
-}
-
 /* Answers of earlier rounds were checked, so values of this request do not replace them. */
 static bool read_state(struct mcp_call *call)
 {
@@ -92,7 +77,7 @@ bool asks_begin(struct mcp_call *call)
 	if (!is_stateless(call))
 		return true;
 	call->asks.given = json_incref(json_member(call->params, "inputResponses", JSON_OBJECT));
-	call->identity = copy_identity(call->params);
+	call->identity = request_state_identity(call->params);
 	return read_state(call);
 }
 
@@ -137,7 +122,6 @@ void call_respond_unable(struct mcp_call *call, unsigned abilities)
 {
 	json_t *required = describe_abilities(abilities);
 	AUTO_FREE char *text = NULL;
-	json_t *data;
 	size_t len;
 
 	text = json_write(required, &len);
@@ -150,9 +134,8 @@ void call_respond_unable(struct mcp_call *call, unsigned abilities)
 		mcp_respond_tool_error(call, &err);
 		return;
 	}
-	data = json_obj();
-	json_set(data, "requiredCapabilities", required);
-	call_respond_error(call, RPC_MISSING_CAPABILITY, data,
+	call_respond_error(call, RPC_MISSING_CAPABILITY,
+	                   json_pair("requiredCapabilities", required),
 	                   "this needs a client with the capabilities %s", text);
 }
 
@@ -212,7 +195,7 @@ bool mcp_await_answers(struct mcp_call *call)
 
 static void respond_pages_required(struct mcp_call *call)
 {
-	json_t *data = json_obj(), *pages = json_list(), *question;
+	json_t *pages = json_list(), *question;
 	const char *key;
 	char id[32];
 
@@ -223,8 +206,7 @@ static void respond_pages_required(struct mcp_call *call)
 		json_set(page, "elicitationId", json_str(id));
 		json_push(pages, page);
 	}
-	json_set(data, "elicitations", pages);
-	call_respond_error(call, RPC_PAGES_REQUIRED, data,
+	call_respond_error(call, RPC_PAGES_REQUIRED, json_pair("elicitations", pages),
 	                   "the user has to complete a page first; open it, then call again");
 }
 

@@ -192,12 +192,8 @@ json_t *describe_abilities(unsigned abilities)
 		json_set(all, "sampling", json_obj());
 	if ((abilities & CLIENT_ROOTS) != 0)
 		json_set(all, "roots", json_obj());
-	if ((abilities & CLIENT_TASKS) != 0) {
-		json_t *extensions = json_obj();
-
-		json_set(extensions, MCP_TASKS_EXTENSION, json_obj());
-		json_set(all, "extensions", extensions);
-	}
+	if ((abilities & CLIENT_TASKS) != 0)
+		json_set(all, "extensions", json_pair(MCP_TASKS_EXTENSION, json_obj()));
 	return all;
 }
 

@@ -21,20 +21,18 @@ void request_state_key_init(struct request_state_key *key)
 	random_bytes(key->bytes, sizeof key->bytes);
 }
 
-/* The parts of params that make a call what it is. Clients may change the order of members when
- * they send a request again, so it does not count. The caller frees. */
-static char *describe_params(const json_t *params, size_t *ret_len)
+json_t *request_state_identity(const json_t *params)
 {
 	static const char *const members[] = { "name", "uri", "arguments" };
-	AUTO_JSON json_t *all = json_obj();
+	json_t *identity = json_obj();
 
 	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
 		json_t *value = json_object_get(params, members[i]);
 
 		if (value != NULL)
-			json_set(all, members[i], json_incref(value));
+			json_set(identity, members[i], json_incref(value));
 	}
-	return json_write_sorted(all, ret_len);
+	return identity;
 }
 
 /* The HMAC is over owner, method, arguments and payload, so the state of one call is of no use in
@@ -43,13 +41,14 @@ static char *describe_params(const json_t *params, size_t *ret_len)
 static void make_mac(const struct request_state_key *key, const struct request_state_scope *scope,
                      struct view payload, unsigned char ret[MAC_SIZE])
 {
-	AUTO_JSON json_t *parts = json_list();
+	AUTO_JSON json_t *parts = json_list(), *identity = request_state_identity(scope->params);
 	AUTO_FREE char *params = NULL;
 	AUTO_FREE char *text = NULL;
 	unsigned size = MAC_SIZE;
 	size_t len;
 
-	params = describe_params(scope->params, &len);
+	/* Clients may change the order of members when they send a request again. */
+	params = json_write_sorted(identity, &len);
 	json_push(parts, json_str(scope->owner));
 	json_push(parts, json_str(scope->method));
 	json_push(parts, json_str_view((struct view){ params, len }));

@@ -38,6 +38,9 @@ struct request_state {
 
 void request_state_key_init(struct request_state_key *key);
 
+/* The parts of params that make a call what it is, to which its state is bound. */
+json_t *request_state_identity(const json_t *params) RETURNS_NONNULL;
+
 /* The caller frees. */
 char *request_state_encode(const struct request_state_key *key,
                            const struct request_state_scope *scope,

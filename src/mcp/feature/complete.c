@@ -61,7 +61,6 @@ static json_t *list_candidates(const struct mcp_call *call, const struct param *
 
 static void respond_matching(struct mcp_call *call, const json_t *candidates, const char *typed)
 {
-	json_t *result = json_obj();
 	json_t *completion = json_obj();
 	json_t *values = json_list();
 	json_int_t total = 0;
@@ -77,8 +76,7 @@ static void respond_matching(struct mcp_call *call, const json_t *candidates, co
 	json_set(completion, "values", values);
 	json_set(completion, "total", json_int(total));
 	json_set(completion, "hasMore", json_boolean(total > VALUES_MAX));
-	json_set(result, "completion", completion);
-	call_respond(call, result);
+	call_respond(call, json_pair("completion", completion));
 }
 
 void complete_method(struct mcp_call *call)

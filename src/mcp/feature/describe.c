@@ -4,19 +4,13 @@
 
 static json_t *icon_list(const struct mcp_icon *icon)
 {
-	json_t *list = json_list();
 	json_t *entry = json_obj();
 
 	json_set(entry, "src", json_str(icon->src));
 	json_set_text(entry, "mimeType", icon->mime_type);
-	if (icon->sizes != NULL) {
-		json_t *sizes = json_list();
-
-		json_push(sizes, json_str(icon->sizes));
-		json_set(entry, "sizes", sizes);
-	}
-	json_push(list, entry);
-	return list;
+	if (icon->sizes != NULL)
+		json_set(entry, "sizes", json_list_of(json_str(icon->sizes)));
+	return json_list_of(entry);
 }
 
 void set_base_metadata(json_t *object, enum mcp_revision revision,
@@ -82,19 +76,7 @@ bool server_has_capability(const struct mcp_server *server, enum capability capa
 
 static json_t *list_capability(const struct mcp_server *server)
 {
-	json_t *capability = json_obj();
-
-	if (server->config.lists_change)
-		json_set(capability, "listChanged", json_true());
-	return capability;
-}
-
-static json_t *new_with_member(const char *key, json_t *value)
-{
-	json_t *object = json_obj();
-
-	json_set(object, key, value);
-	return object;
+	return server->config.lists_change ? json_pair("listChanged", json_true()) : json_obj();
 }
 
 /* Of 2025-11-25. The extension of the stateless era has no settings. */
@@ -104,7 +86,7 @@ static json_t *describe_tasks(void)
 
 	json_set(tasks, "list", json_obj());
 	json_set(tasks, "cancel", json_obj());
-	json_set(tasks, "requests", new_with_member("tools", new_with_member("call", json_obj())));
+	json_set(tasks, "requests", json_pair("tools", json_pair("call", json_obj())));
 	return tasks;
 }
 
@@ -129,6 +111,6 @@ json_t *describe_capabilities(const struct mcp_server *server, enum mcp_revision
 	if (mcp_revision_has(revision, MCP_TASK_EXPERIMENT))
 		json_set(all, "tasks", describe_tasks());
 	if (mcp_revision_has(revision, MCP_STATELESS))
-		json_set(all, "extensions", new_with_member(MCP_TASKS_EXTENSION, json_obj()));
+		json_set(all, "extensions", json_pair(MCP_TASKS_EXTENSION, json_obj()));
 	return all;
 }

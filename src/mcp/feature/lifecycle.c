@@ -37,10 +37,9 @@ void initialize_method(struct mcp_call *call)
 void discover_method(struct mcp_call *call)
 {
 	json_t *result = json_obj();
-	json_t *versions = json_list();
 
-	json_push(versions, json_str(mcp_revision_name(MCP_FIRST_STATELESS)));
-	json_set(result, "supportedVersions", versions);
+	json_set(result, "supportedVersions",
+	         json_list_of(json_str(mcp_revision_name(MCP_FIRST_STATELESS))));
 	json_set(result, "capabilities", describe_capabilities(call->server, call->revision));
 	set_instructions(call, result);
 	set_cache_hints(call, result, call->server->config.cache_ms);

@@ -35,12 +35,7 @@ _Static_assert(ARRAY_LEN(lists) == MCP_LIST_COUNT, "every list has a row");
 /* A new object with the subscription id in its _meta. */
 static json_t *new_with_subscription_id(const struct mcp_call *call)
 {
-	json_t *object = json_obj();
-	json_t *meta = json_obj();
-
-	json_set(meta, MCP_META_SUBSCRIPTION_ID, json_incref(call->id));
-	json_set(object, "_meta", meta);
-	return object;
+	return json_pair("_meta", json_pair(MCP_META_SUBSCRIPTION_ID, json_incref(call->id)));
 }
 
 /* The problem with params.notifications, or NULL if they are valid. Unknown members are allowed. */

@@ -42,11 +42,8 @@ static json_t *describe_input(const struct mcp_tool *tool)
 
 static json_t *describe_execution(const struct mcp_tool *tool)
 {
-	json_t *execution = json_obj();
-
-	json_set(execution, "taskSupport",
-	         json_str(tool->task == MCP_TASK_REQUIRED ? "required" : "optional"));
-	return execution;
+	return json_pair("taskSupport",
+	                 json_str(tool->task == MCP_TASK_REQUIRED ? "required" : "optional"));
 }
 
 static json_t *describe_tool(const struct mcp_call *call, const void *record)

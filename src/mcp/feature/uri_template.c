@@ -3,19 +3,9 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/text/utf8.h"
 #include "mcp/internal.h"
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
 
 /* The byte that "%41" stands for, or -1 if the escape is invalid. */
 static int decode_escape(struct view rest)
@@ -24,8 +14,8 @@ static int decode_escape(struct view rest)
 
 	if (rest.len < 3)
 		return -1;
-	high = hex_digit(rest.ptr[1]);
-	low = hex_digit(rest.ptr[2]);
+	high = num_hex_digit(rest.ptr[1]);
+	low = num_hex_digit(rest.ptr[2]);
 	return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 

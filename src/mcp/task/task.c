@@ -98,11 +98,7 @@ void task_add_details(const struct mcp_task *task, json_t *object)
 
 json_t *task_related_meta(const struct mcp_task *task)
 {
-	json_t *meta = json_obj(), *related = json_obj();
-
-	json_set(related, "taskId", json_str(task->id));
-	json_set(meta, MCP_META_RELATED_TASK, related);
-	return meta;
+	return json_pair(MCP_META_RELATED_TASK, json_pair("taskId", json_str(task->id)));
 }
 
 /* --- changes --- */

@@ -82,7 +82,7 @@ void tasks_update_method(struct mcp_call *call)
 
 void tasks_list_method(struct mcp_call *call)
 {
-	json_t *result = json_obj(), *all = json_list();
+	json_t *all = json_list();
 
 	LIST_EACH (node, &call->server->tasks) {
 		const struct mcp_task *task = container_of(node, struct mcp_task, node);
@@ -90,8 +90,7 @@ void tasks_list_method(struct mcp_call *call)
 		if (strcmp(task->owner, call->owner) == 0)
 			json_push(all, task_describe(task, false));
 	}
-	json_set(result, "tasks", all);
-	call_respond(call, result);
+	call_respond(call, json_pair("tasks", all));
 }
 
 /* --- tasks/result --- */

@@ -20,8 +20,6 @@ struct code_run {
 	struct run run;
 	struct interpreter_pool *pool;
 	struct code_options options;
-	const struct run_events *events;
-	void *ctx;
 	struct pool_waiter waiter;
 	struct interpreter *interpreter; /* NULL: not yet, or no longer borrowed */
 	size_t unconsumed[2];            /* output that was delivered and not returned */
@@ -53,8 +51,10 @@ static struct session *session_of(const struct code_run *code)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static void free_code_run(struct code_run *code)
+static void free_code_run(struct run *run)
 {
+	struct code_run *code = code_of(run);
+
 	list_remove(&code->waiter.node);
 	if (code->timer != NULL)
 		(void)loop_timer_free(code->timer);
@@ -65,26 +65,13 @@ static void free_code_run(struct code_run *code)
 static void report_end(void *ctx)
 {
 	struct code_run *code = ctx;
-	const struct run_events *events = code->events;
-	void *owner = code->ctx;
-	struct run_end end = code->end;
 	struct sandbox *sandbox = code->pool->sandbox;
 	struct code_dir dir = code->dir;
 
 	code->dir.path[0] = '\0';
-	free_code_run(code);
-	events->ended(owner, &end);
+	run_report_end(&code->run, &code->end);
 	/* The agent forks a process for the removal, so what the answer waits for comes first. */
 	code_dir_remove(&dir, sandbox);
-}
-
-static void report_failure(struct code_run *code, const struct error *why)
-{
-	const struct run_events *events = code->events;
-	void *owner = code->ctx;
-
-	free_code_run(code);
-	events->failed(owner, why);
 }
 
 static void check_limits(struct code_run *code)
@@ -117,7 +104,7 @@ static void on_started(void *ctx)
 		if (code->options.deadline_ms != 0)
 			start_timer(code, code->options.deadline_ms);
 	}
-	code->events->started(code->ctx);
+	code->run.events->started(code->run.ctx);
 }
 
 static void on_output(void *ctx, bool is_stderr, struct view bytes)
@@ -126,14 +113,14 @@ static void on_output(void *ctx, bool is_stderr, struct view bytes)
 
 	code->unconsumed[is_stderr] += bytes.len;
 	limit_check_output(&code->limits, is_stderr, bytes);
-	code->events->output(code->ctx, is_stderr, bytes);
+	code->run.events->output(code->run.ctx, is_stderr, bytes);
 }
 
 static void on_display(void *ctx, const struct kernel_message *message)
 {
 	struct code_run *code = ctx;
 
-	code->events->display(code->ctx, message);
+	code->run.events->display(code->run.ctx, message);
 }
 
 /* Another run may borrow the interpreter as soon as this one has ended, so its flow-control credit
@@ -173,7 +160,7 @@ static void on_gone(void *ctx, const struct run_end *end, const struct error *wh
 	if (is_cell(code))
 		code->options.report->is_lost = code->is_started;
 	if (end == NULL) {
-		report_failure(code, why);
+		run_report_failure(&code->run, why);
 		return;
 	}
 	code->end = *end;
@@ -278,7 +265,7 @@ void code_run_start(struct run *run)
 		return;
 	}
 	if (get_interpreter(code, &err) < 0) {
-		report_failure(code, &err);
+		run_report_failure(&code->run, &err);
 		return;
 	}
 	message = make_message(code, name, sizeof name);
@@ -291,7 +278,7 @@ void code_run_start(struct run *run)
 	/* A session's interpreter has not got the message and stays as it is. */
 	if (!is_cell(code))
 		pool_kill(code->pool, code->interpreter);
-	report_failure(code, &err);
+	run_report_failure(&code->run, &err);
 }
 
 struct run *code_run_new(struct interpreter_pool *pool, const struct code_options *options,
@@ -299,11 +286,9 @@ struct run *code_run_new(struct interpreter_pool *pool, const struct code_option
 {
 	struct code_run *code = mem_new(sizeof *code);
 
-	code->run.ops = &code_ops;
+	code->run = (struct run){ &code_ops, events, ctx };
 	code->pool = pool;
 	code->options = *options;
-	code->events = events;
-	code->ctx = ctx;
 	return &code->run;
 }
 
@@ -381,7 +366,7 @@ static void code_cancel(struct run *run)
 		code->options.report->is_lost = session_kill(session_of(code), why);
 	else if (code->interpreter != NULL)
 		pool_kill(code->pool, code->interpreter);
-	free_code_run(code);
+	free_code_run(run);
 }
 
 /* All of stdin went with the RUN message, so there is no `write`. */
@@ -390,4 +375,5 @@ static const struct run_ops code_ops = {
 	.signal = code_signal,
 	.stop = code_stop,
 	.cancel = code_cancel,
+	.free = free_code_run,
 };

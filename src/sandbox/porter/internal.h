@@ -20,8 +20,8 @@
 
 /* --- the protocol between server and porter --- */
 
-/* SEQPACKET messages: first the porter sends one reply, which says whether it could confine itself,
- * then one reply for each request, in their order. Both ends are the same program, so these are
+/* SEQPACKET messages: after that of helper_report() the porter sends one reply for each request, in
+ * their order. Both ends are the same program, so these are
  * plain structs of one size. The porter exits when a packet is malformed. */
 
 enum { PORTER_GROUPS_MAX = 64 };
@@ -145,7 +145,7 @@ void porter_slots_done(struct porter_slots *slots);
 MUST_CHECK int porter_slots_open(const struct porter_slots *slots, size_t index, struct error *err);
 
 /* The process: returns only by exiting. */
-NORETURN void porter_serve(struct porter_slots *slots, int socket);
+NORETURN void porter_serve(void *slots, int socket);
 
 /* The rights on files that a copy needs: not those to run a file that a sandbox wrote, nor to
  * create devices, sockets and FIFOs, which another process of the host might open. */

@@ -1,16 +1,12 @@
 #include "sandbox/porter/porter.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/process/packet.h"
+#include "base/process/helper.h"
 #include "sandbox/porter/internal.h"
 
 static int allow_options(struct porter_slots *slots, const struct porter_config *config,
@@ -26,35 +22,11 @@ static int allow_options(struct porter_slots *slots, const struct porter_config 
 	return config->directory != NULL ? porter_slots_allow(slots, config->directory, err) : 0;
 }
 
-/* Waits until the porter is confined, and returns why it could not be. */
-static int wait_until_confined(int socket, struct error *err)
-{
-	static struct porter_reply reply;
-
-	if (!packet_receive(socket, &reply, sizeof reply))
-		return error_set(err, ERR_SYSTEM, "start the porter: the process has ended");
-	if (!reply.failed)
-		return 0;
-	*err = reply.err;
-	return error_wrap(err, "start the porter");
-}
-
 static int fork_porter(struct porter *porter, struct porter_slots *slots, struct error *err)
 {
-	int fds[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
-		return error_sys(err, "create the socket of the porter");
-	porter->socket = fds[0];
-	porter->pid = fork();
-	if (porter->pid == 0)
-		porter_serve(slots, fds[1]);
-	(void)close(fds[1]);
-	if (porter->pid < 0) {
-		porter->pid = 0;
-		return error_sys(err, "start the porter");
-	}
-	return wait_until_confined(porter->socket, err);
+	if (helper_start("porter", porter_serve, slots, &porter->pid, &porter->socket, err) < 0)
+		return -1;
+	return helper_wait("porter", porter->socket, err);
 }
 
 int porter_start(const struct porter_config *config, struct porter *ret, struct error *err)
@@ -79,11 +51,7 @@ int porter_start(const struct porter_config *config, struct porter *ret, struct 
 
 void porter_stop(struct porter *porter)
 {
-	cleanup_fd(&porter->socket);
-	porter->socket = -1;
-	while (porter->pid > 0 && waitpid(porter->pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
-	porter->pid = 0;
+	helper_stop(&porter->pid, &porter->socket);
 	for (size_t i = 0; i < porter->count; i++)
 		free(porter->directories[i]);
 	porter->count = 0;

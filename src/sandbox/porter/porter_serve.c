@@ -92,15 +92,15 @@ static int prepare_process(const struct porter_slots *slots, int socket, struct 
 	return image->fd < 0 ? -1 : porter_confine(slots, image, err);
 }
 
-void porter_serve(struct porter_slots *slots, int socket)
+void porter_serve(void *ctx, int socket)
 {
 	static struct porter_request request;
 	static struct porter_reply reply;
+	struct porter_slots *slots = ctx;
 	struct porter_image image;
+	struct error err;
 
-	reply.failed = prepare_process(slots, socket, &image, &reply.err) < 0;
-	if (!packet_send(socket, &reply, sizeof reply, -1) || reply.failed)
-		_exit(1);
+	helper_report(socket, prepare_process(slots, socket, &image, &err) < 0 ? &err : NULL);
 	while (packet_receive(socket, &request, sizeof request) &&
 	       is_valid_request(slots, &request)) {
 		AUTO_FD int fd = -1;

@@ -23,8 +23,6 @@ struct saved_code {
 	struct sandbox *sandbox;
 	struct saved_code_options options;
 	struct run_options run_options;
-	const struct run_events *events;
-	void *ctx;
 	struct arena arena; /* of the arguments */
 	struct code_dir dir;
 	struct files_op *op;  /* the file is being written */
@@ -45,30 +43,14 @@ static struct saved_code *saved_code_of(struct run *run)
 	return container_of(run, struct saved_code, run);
 }
 
-static void free_saved_code(struct saved_code *code)
+static void free_saved_code(struct run *run)
 {
+	struct saved_code *code = saved_code_of(run);
+
 	code_dir_remove(&code->dir, code->sandbox);
 	arena_done(&code->arena);
 	buf_done(&code->displays);
 	free(code);
-}
-
-static void report_end(struct saved_code *code, const struct run_end *end)
-{
-	const struct run_events *events = code->events;
-	void *owner = code->ctx;
-
-	free_saved_code(code);
-	events->ended(owner, end);
-}
-
-static void report_failure(struct saved_code *code, const struct error *why)
-{
-	const struct run_events *events = code->events;
-	void *owner = code->ctx;
-
-	free_saved_code(code);
-	events->failed(owner, why);
 }
 
 /* --- command lines ---------------------------------------------------------------------------- */
@@ -106,15 +88,14 @@ static void on_output(void *ctx, bool is_stderr, struct view bytes)
 	struct saved_code *code = ctx;
 
 	code->unconsumed[is_stderr] += bytes.len;
-	code->events->output(code->ctx, is_stderr, bytes);
+	code->run.events->output(code->run.ctx, is_stderr, bytes);
 }
 
 static void on_writable(void *ctx)
 {
 	struct saved_code *code = ctx;
 
-	if (code->events->writable != NULL)
-		code->events->writable(code->ctx);
+	run_report_writable(&code->run);
 }
 
 static void on_failed(void *ctx, const struct error *why)
@@ -122,7 +103,7 @@ static void on_failed(void *ctx, const struct error *why)
 	struct saved_code *code = ctx;
 
 	code->step = NULL;
-	report_failure(code, why);
+	run_report_failure(&code->run, why);
 }
 
 static void on_ended(void *ctx, const struct run_end *end)
@@ -130,7 +111,7 @@ static void on_ended(void *ctx, const struct run_end *end)
 	struct saved_code *code = ctx;
 
 	code->step = NULL;
-	report_end(code, end);
+	run_report_end(&code->run, end);
 }
 
 /* Passes on what the program displays. Any other message is ignored: how the program ends is known
@@ -145,7 +126,7 @@ static int receive_displays(struct saved_code *code, struct view bytes, struct e
 	bytes = buf_view(&code->displays);
 	while ((r = kernel_decode(&bytes, &message, err)) == 1)
 		if (message.type == KERNEL_SHOWN || message.type == KERNEL_CLEARED)
-			code->events->display(code->ctx, &message);
+			code->run.events->display(code->run.ctx, &message);
 	memmove(code->displays.ptr, bytes.ptr, bytes.len);
 	buf_truncate(&code->displays, bytes.len);
 	return r;
@@ -174,12 +155,13 @@ static void start_program(struct saved_code *code)
 	options.argv = fill_command(code, code->options.runner->run, code->options.args);
 	options.deadline_ms = time_left(code);
 	options.limits_data = code->options.runner->limits_data;
-	options.with_control = code->options.runner->has_displays && code->events->display != NULL;
+	options.with_control = code->options.runner->has_displays &&
+	                       code->run.events->display != NULL;
 	if (run_start(code->sandbox, &options, &program_events, code, &code->step, &err) < 0) {
-		report_failure(code, &err);
+		run_report_failure(&code->run, &err);
 		return;
 	}
-	code->events->started(code->ctx);
+	code->run.events->started(code->run.ctx);
 }
 
 static void on_compiled(void *ctx, const struct run_end *compiler_end)
@@ -197,7 +179,7 @@ static void on_compiled(void *ctx, const struct run_end *compiler_end)
 	}
 	if (is_compiled && code->is_stopped) {
 		(void)error_set(&err, ERR_SYSTEM, "the process was stopped before it started");
-		report_failure(code, &err);
+		run_report_failure(&code->run, &err);
 		return;
 	}
 	if (is_compiled) {
@@ -205,7 +187,7 @@ static void on_compiled(void *ctx, const struct run_end *compiler_end)
 		return;
 	}
 	end.compile_failed = !end.timed_out && !code->is_stopped;
-	report_end(code, &end);
+	run_report_end(&code->run, &end);
 }
 
 static const struct run_events compiler_events = { .output = on_output,
@@ -223,11 +205,11 @@ static void start_compiler(struct saved_code *code)
 	struct error err;
 
 	if (run_start(code->sandbox, &options, &compiler_events, code, &code->step, &err) < 0) {
-		report_failure(code, &err);
+		run_report_failure(&code->run, &err);
 		return;
 	}
 	code->is_compiling = true;
-	code->events->compiling(code->ctx);
+	code->run.events->compiling(code->run.ctx);
 }
 
 static void on_saved(void *ctx, const struct files_reply *reply, const struct error *why)
@@ -240,7 +222,7 @@ static void on_saved(void *ctx, const struct files_reply *reply, const struct er
 	if (why != NULL) {
 		err = *why;
 		(void)error_wrap(&err, "the code cannot be saved");
-		report_failure(code, &err);
+		run_report_failure(&code->run, &err);
 		return;
 	}
 	if (code->options.run->deadline_ms != 0)
@@ -271,7 +253,7 @@ void saved_code_start(struct run *run)
 	else if (files_start(channel, &request, code->options.code, 0, on_saved, code, &code->op,
 	                     &err) == 0)
 		return;
-	report_failure(code, &err);
+	run_report_failure(&code->run, &err);
 }
 
 struct run *saved_code_new(struct sandbox *sandbox, const struct saved_code_options *options,
@@ -279,13 +261,11 @@ struct run *saved_code_new(struct sandbox *sandbox, const struct saved_code_opti
 {
 	struct saved_code *code = mem_new(sizeof *code);
 
-	code->run.ops = &saved_code_ops;
+	code->run = (struct run){ &saved_code_ops, events, ctx };
 	code->sandbox = sandbox;
 	code->options = *options;
 	code->run_options = *options->run;
 	code->options.run = &code->run_options;
-	code->events = events;
-	code->ctx = ctx;
 	buf_init(&code->displays, KERNEL_HEADER + KERNEL_MESSAGE_MAX + WIRE_FRAME_MAX);
 	return &code->run;
 }
@@ -349,7 +329,7 @@ static void saved_code_cancel(struct run *run)
 		files_cancel(code->op);
 	if (code->step != NULL)
 		run_cancel(code->step);
-	free_saved_code(code);
+	free_saved_code(run);
 }
 
 static const struct run_ops saved_code_ops = {
@@ -359,4 +339,5 @@ static const struct run_ops saved_code_ops = {
 	.signal = saved_code_signal,
 	.stop = saved_code_stop,
 	.cancel = saved_code_cancel,
+	.free = free_saved_code,
 };

@@ -15,8 +15,6 @@
 struct program {
 	struct run run;
 	struct sandbox *sandbox;
-	const struct run_events *events;
-	void *ctx;
 	struct channel_stream *stream; /* NULL: the agent has reported the end */
 	uint64_t deadline;             /* on the clock of clock.h; 0: none */
 	struct limit_check limits;
@@ -35,8 +33,10 @@ static struct program *program_of(struct run *run)
 	return container_of(run, struct program, run);
 }
 
-static void free_program(struct program *program)
+static void free_program(struct run *run)
 {
+	struct program *program = program_of(run);
+
 	if (program->kill_timer != NULL)
 		(void)loop_timer_free(program->kill_timer);
 	(void)loop_timer_free(program->overdue_timer);
@@ -45,24 +45,30 @@ static void free_program(struct program *program)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+void run_report_end(struct run *run, const struct run_end *end)
+{
+	const struct run_events *events = run->events;
+	void *owner = run->ctx;
+	struct run_end copy = *end;
+
+	run->ops->free(run);
+	events->ended(owner, &copy);
+}
+
+void run_report_failure(struct run *run, const struct error *why)
+{
+	const struct run_events *events = run->events;
+	void *owner = run->ctx;
+
+	run->ops->free(run);
+	events->failed(owner, why);
+}
+
 static void report_end(void *ctx)
 {
 	struct program *program = ctx;
-	const struct run_events *events = program->events;
-	void *owner = program->ctx;
-	struct run_end end = program->end;
 
-	free_program(program);
-	events->ended(owner, &end);
-}
-
-static void report_failure(struct program *program, const struct error *why)
-{
-	const struct run_events *events = program->events;
-	void *owner = program->ctx;
-
-	free_program(program);
-	events->failed(owner, why);
+	run_report_end(&program->run, &program->end);
 }
 
 static void check_limits(struct program *program)
@@ -95,7 +101,7 @@ static void on_overdue(void *ctx)
 		                "the agent did not report the end of the program within %llu s of "
 		                "SIGKILL: reset the sandbox if the program still runs",
 		                (unsigned long long)run_overdue_ms / 1000);
-		report_failure(program, &err);
+		run_report_failure(&program->run, &err);
 		return;
 	}
 	if (!program->has_exited) {
@@ -123,12 +129,12 @@ static void on_message(void *ctx, const struct wire_message *message)
 	 * of R has processes of its own, which outlive an interpreter that is killed. */
 	if ((exited->flags & WIRE_EXITED_LEFT) != 0 && !program->end.timed_out &&
 	    program->kill_timer == NULL &&
-	    (exited->signal == 0 || program->events->control == NULL))
+	    (exited->signal == 0 || program->run.events->control == NULL))
 		run_end_add_left(&program->end, program->sandbox, exited->left);
 	program->has_exited = true;
 	loop_timer_start(program->overdue_timer, run_overdue_ms);
-	if (program->events->exited != NULL)
-		program->events->exited(program->ctx);
+	if (program->run.events->exited != NULL)
+		program->run.events->exited(program->run.ctx);
 }
 
 static void on_bytes(void *ctx, uint8_t channel, struct view bytes)
@@ -137,21 +143,20 @@ static void on_bytes(void *ctx, uint8_t channel, struct view bytes)
 
 	if (channel != WIRE_CONTROL_OUT) {
 		limit_check_output(&program->limits, channel == WIRE_ERR, bytes);
-		program->events->output(program->ctx, channel == WIRE_ERR, bytes);
+		program->run.events->output(program->run.ctx, channel == WIRE_ERR, bytes);
 		return;
 	}
 	/* The credit goes back before the callback, because the callback may cancel the run. */
 	channel_consumed(program->stream, WIRE_CONTROL_OUT, bytes.len);
-	if (program->events->control != NULL)
-		program->events->control(program->ctx, bytes);
+	if (program->run.events->control != NULL)
+		program->run.events->control(program->run.ctx, bytes);
 }
 
 static void on_writable(void *ctx)
 {
 	struct program *program = ctx;
 
-	if (program->events->writable != NULL)
-		program->events->writable(program->ctx);
+	run_report_writable(&program->run);
 }
 
 static void on_done(void *ctx, const struct wire_done *done)
@@ -171,13 +176,13 @@ static void on_sandbox_end(void *ctx, const struct error *why)
 
 	(void)why;
 	if (program->is_cancelled) {
-		free_program(program);
+		free_program(&program->run);
 		return;
 	}
 	(void)error_set(&err, sandbox_met_limit(program->sandbox) ? ERR_LIMIT : ERR_SYSTEM,
 	                "the sandbox ended: %s",
 	                reason[0] != '\0' ? reason : "it was put to sleep, reset or deleted");
-	report_failure(program, &err);
+	run_report_failure(&program->run, &err);
 }
 
 static void on_failed(void *ctx, enum wire_failure failure, const struct error *why)
@@ -196,7 +201,7 @@ static void on_failed(void *ctx, enum wire_failure failure, const struct error *
 		return;
 	}
 	if (failure != WIRE_FAILED_LOST || is_sandbox_up) {
-		report_failure(program, why);
+		run_report_failure(&program->run, why);
 		return;
 	}
 	/* The whole sandbox ended. The sandbox learns the reason (a memory limit, for example) from
@@ -233,16 +238,14 @@ int run_start(struct sandbox *sandbox, const struct run_options *options,
 	if (channel == NULL)
 		return error_set(err, ERR_INVALID, "the sandbox is not awake");
 	program = mem_new(sizeof *program);
-	program->run.ops = &program_ops;
+	program->run = (struct run){ &program_ops, events, ctx };
 	program->sandbox = sandbox;
-	program->events = events;
-	program->ctx = ctx;
 	program->overdue_timer = loop_timer_new(sandbox_loop(sandbox), on_overdue, program);
 	set_deadline(program, options->deadline_ms);
 	limit_check_start(&program->limits, sandbox);
 	if (exec_request_open(sandbox, channel, options, &stream_events, program, &program->stream,
 	                      err) < 0) {
-		free_program(program);
+		free_program(&program->run);
 		return -1;
 	}
 	*ret = &program->run;
@@ -359,7 +362,7 @@ static void program_cancel(struct run *run)
 	limit_check_cancel(&program->limits);
 	program->is_cancelled = true;
 	if (!program->waits_for_sandbox)
-		free_program(program);
+		free_program(run);
 }
 
 static const struct run_ops program_ops = {
@@ -369,4 +372,5 @@ static const struct run_ops program_ops = {
 	.signal = program_signal,
 	.stop = program_stop,
 	.cancel = program_cancel,
+	.free = free_program,
 };

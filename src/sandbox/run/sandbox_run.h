@@ -55,7 +55,8 @@ struct run_events {
 	               const struct error *why); /* last event: no exit status is known */
 };
 
-/* write and end_input are NULL in a run whose stdin is complete at the start. */
+/* write and end_input are NULL in a run whose stdin is complete at the start. `free` frees what the
+ * run owns, and the run. */
 struct run_ops {
 	size_t (*write)(struct run *run, struct view bytes);
 	void (*end_input)(struct run *run);
@@ -63,10 +64,13 @@ struct run_ops {
 	void (*signal)(struct run *run, int number);
 	void (*stop)(struct run *run);
 	void (*cancel)(struct run *run);
+	void (*free)(struct run *run);
 };
 
 struct run {
 	const struct run_ops *ops;
+	const struct run_events *events;
+	void *ctx; /* of the events */
 };
 
 /* Sends bytes to stdin. Returns how many were accepted; `writable` announces room for the rest. */
@@ -112,6 +116,15 @@ enum {
 	 * ends without that report, this long after the deadline or SIGKILL. */
 	RUN_OVERDUE_MS = 30000,
 };
+
+/* For implementations: the last event. The run is freed first. */
+void run_report_end(struct run *run, const struct run_end *end);
+void run_report_failure(struct run *run, const struct error *why);
+static inline void run_report_writable(struct run *run)
+{
+	if (run->events->writable != NULL)
+		run->events->writable(run->ctx);
+}
 
 /* --- programs --- */
 

@@ -72,29 +72,33 @@ static bool parse_hash(struct view text, unsigned char out[TOKEN_HASH_SIZE])
 	return true;
 }
 
+static int set_bad_scope(struct view word, struct error *err)
+{
+	char shown[80];
+
+	return error_set(err, ERR_INVALID,
+	                 "'%s' is no scope; expected run, files or admin with commas between",
+	                 utf8_escape(word, shown, sizeof shown));
+}
+
 int token_parse_scopes(struct view text, unsigned *ret, struct error *err)
 {
 	unsigned scopes = 0;
 
-	for (size_t at = 0; at <= text.len;) {
-		const char *comma = at < text.len ? memchr(text.ptr + at, ',', text.len - at)
-		                                  : NULL;
-		size_t end = comma != NULL ? (size_t)(comma - text.ptr) : text.len;
-		struct view word = { text.ptr + at, end - at };
-		char name[16] = "", shown[80];
+	if (text.len == 0 || text.ptr[text.len - 1] == ',')
+		return set_bad_scope(view_of(""), err);
+	while (text.len != 0) {
+		struct view word = view_cut(&text, ',');
+		char name[16] = "";
 		enum mcp_scope scope;
 
 		if (word.len < sizeof name)
 			memcpy(name, word.ptr, word.len);
 		if (!mcp_scope_find(name, &scope))
-			return error_set(err, ERR_INVALID,
-			                 "'%s' is no scope; expected run, files or admin with "
-			                 "commas between",
-			                 utf8_escape(word, shown, sizeof shown));
+			return set_bad_scope(word, err);
 		if ((scopes & scope) != 0)
 			return error_set(err, ERR_INVALID, "the scope %s is given twice", name);
 		scopes |= scope;
-		at = end + 1;
 	}
 	*ret = scopes;
 	return 0;
@@ -103,13 +107,8 @@ int token_parse_scopes(struct view text, unsigned *ret, struct error *err)
 /* Moves the first word of *rest to *ret. A word ends at one space or at the end of the line. */
 static bool take_word(struct view *rest, struct view *ret)
 {
-	const char *space = memchr(rest->ptr, ' ', rest->len);
-	size_t len = space != NULL ? (size_t)(space - rest->ptr) : rest->len;
-	size_t skip = space != NULL ? len + 1 : len;
-
-	*ret = (struct view){ rest->ptr, len };
-	*rest = (struct view){ rest->ptr + skip, rest->len - skip };
-	return len != 0;
+	*ret = view_cut(rest, ' ');
+	return ret->len != 0;
 }
 
 enum { WORDS = 6 };

@@ -48,10 +48,7 @@ static void respond_json(struct http_request *request, int status, json_t *body)
 
 static void respond_failure(struct http_request *request, int status, const char *why)
 {
-	json_t *body = json_obj();
-
-	json_set(body, "error", json_str(why));
-	respond_json(request, status, body);
+	respond_json(request, status, json_pair("error", json_str(why)));
 }
 
 static void free_fetch(struct fetch *fetch)

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/num.h"
 #include "server/ports/internal.h"
 #include "transport/http/http.h"
 
@@ -213,16 +214,14 @@ struct framing {
 static int count_framing(struct framing *framing, const char *name, struct view value,
                          struct error *err)
 {
+	uint64_t length;
+
 	framing->lengths += strcmp(name, "content-length") == 0;
 	framing->codings += strcmp(name, "transfer-encoding") == 0;
 	if (framing->lengths + framing->codings > 1)
 		return set_malformed("two lengths", err);
-	if (strcmp(name, "content-length") == 0) {
-		for (size_t i = 0; i < value.len; i++)
-			if (!isdigit((unsigned char)value.ptr[i]))
-				return set_malformed("a Content-Length that is no number", err);
-		return value.len != 0 && value.len < 19 ? 0 : set_malformed("a bad length", err);
-	}
+	if (strcmp(name, "content-length") == 0 && !num_read_length(value, &length))
+		return set_malformed("a Content-Length that is no number", err);
 	if (strcmp(name, "transfer-encoding") == 0 && !view_is_nocase(value, "chunked"))
 		return set_malformed("a transfer coding other than chunked", err);
 	return 0;

@@ -3,19 +3,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "base/attr.h"
 
-/* The first message, when the process is confined; nothing else is sent if it has failed. */
-struct reloader_hello {
-	int32_t failed;
-	struct error err;
-};
-
-/* One file. A descriptor comes along if errnum is 0. */
+/* One file, after the packet of helper_report(). A descriptor comes along if errnum is 0. */
 struct reloader_message {
 	uint32_t index;
 	int32_t errnum;
 };
 
-/* The process. Does not return. */
-void reloader_serve(const char *const *paths, size_t count, int socket) __attribute__((noreturn));
+struct reloader_files {
+	const char *const *paths;
+	size_t count;
+};
+
+/* The process; `files` is a struct reloader_files. */
+NORETURN void reloader_serve(void *files, int socket);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/process/helper.h"
 #include "base/process/packet.h"
 #include "base/rights/caps.h"
@@ -169,19 +170,18 @@ static void skip_events(int inotify)
 		continue;
 }
 
-void reloader_serve(const char *const *paths, size_t count, int socket)
+void reloader_serve(void *ctx, int socket)
 {
 	static struct process process;
-	static struct reloader_hello hello;
+	const struct reloader_files *files = ctx;
 	struct pollfd polled[2];
+	struct error err;
 
-	process.count = count;
+	process.count = files->count;
 	process.socket = socket;
-	for (size_t i = 0; i < count; i++)
-		process.files[i].path = paths[i];
-	hello.failed = prepare_process(&process, &hello.err) < 0;
-	if (!packet_send(socket, &hello, sizeof hello, -1) || hello.failed)
-		_exit(1);
+	for (size_t i = 0; i < files->count; i++)
+		process.files[i].path = files->paths[i];
+	helper_report(socket, prepare_process(&process, &err) < 0 ? &err : NULL);
 	do {
 		/* poll() passes over a descriptor of -1: no inotify. */
 		polled[0] = (struct pollfd){ .fd = process.inotify, .events = POLLIN };

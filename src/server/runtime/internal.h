@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/attr.h"
+#include "engine/remote/remote.h"
 #include "engine/spec.h"
 
 struct cdi;
@@ -47,11 +48,22 @@ MUST_CHECK int runtime_start_dialer(const struct options *options, struct runtim
 
 /* --- runtime_docker.c --- */
 
-/* `sources` are the shared directories, as many as base->target_count. */
-MUST_CHECK int runtime_start_broker(const struct options *options, struct runtime_base *base,
-                                    char *const *sources, struct error *err);
+/* Forks the process of an engine. `sources` are the shared directories, as many as
+ * base->target_count. */
+typedef int runtime_start_fn(const struct options *options, struct runtime_base *base,
+                             char *const *sources, struct error *err);
+MUST_CHECK runtime_start_fn runtime_start_broker;
 
 /* --- runtime_prepare.c --- */
+
+/* An engine as the server knows it before the engine's process sends its report. */
+struct runtime_engine {
+	struct remote_words words;
+	runtime_start_fn *start;
+	bool has_images;
+	bool uses_own_cgroups; /* below the server's cgroup, which may have to be delegated to it */
+};
+extern const struct runtime_engine runtime_engines[]; /* by enum engine_choice */
 
 /* Callbacks of the spawner and the broker; ctx is the struct runtime_base. */
 bool runtime_is_alive(void *ctx, const char *instance);

@@ -31,13 +31,8 @@ static const char distributions[] =
  * several of them with the same meaning. */
 static bool read_line(struct view line, const char *key, char out[INDEX_URL_MAX + 1])
 {
-	const char *equals = memchr(line.ptr, '=', line.len);
-	struct view name, value;
+	struct view name = view_trim(view_cut(&line, '=')), value = view_trim(line);
 
-	if (equals == NULL)
-		return false;
-	name = view_trim((struct view){ line.ptr, (size_t)(equals - line.ptr) });
-	value = view_trim((struct view){ equals + 1, line.len - (size_t)(equals + 1 - line.ptr) });
 	if (!view_is(name, key) || value.len == 0 || value.len > INDEX_URL_MAX)
 		return false;
 	memcpy(out, value.ptr, value.len);

@@ -147,11 +147,6 @@ static struct process_limits process_limits(const struct options *options)
 	};
 }
 
-static const struct remote_words words[ENGINE_CHOICES] = {
-	[ENGINE_NATIVE] = { "native", "on this machine" },
-	[ENGINE_DOCKER] = { "docker", "in the image of the sandbox (--image)" },
-};
-
 int runtime_new(struct loop *loop, struct runtime_base *base, const struct options *options,
                 runtime_ready_fn *ready, void *ctx, struct runtime **ret, struct error *err)
 {
@@ -178,7 +173,8 @@ int runtime_new(struct loop *loop, struct runtime_base *base, const struct optio
 	runtime->base = *base;
 	runtime->ready = ready;
 	runtime->ctx = ctx;
-	runtime->engine = remote_new(loop, base->socket, &words[base->engine], on_ready, runtime);
+	runtime->engine = remote_new(loop, base->socket, &runtime_engines[base->engine].words,
+	                             on_ready, runtime);
 	config.engine = runtime->engine;
 	if (runtime->base.dialer.socket >= 0)
 		runtime->dial = dial_new(loop, TAKE_FD(runtime->base.dialer.socket));
@@ -231,7 +227,7 @@ struct runtime *runtime_free(struct runtime *runtime)
 
 bool runtime_has_images(const struct runtime *runtime)
 {
-	return runtime->base.engine == ENGINE_DOCKER;
+	return runtime_engines[runtime->base.engine].has_images;
 }
 
 const struct engine_ops *runtime_engine(const struct runtime *runtime)

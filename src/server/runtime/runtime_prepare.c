@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -21,6 +20,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/process/helper.h"
 #include "base/tree/make_parents.h"
 #include "egress/mirror/mirror.h"
 #include "engine/native/cdi/cdi.h"
@@ -372,9 +372,7 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 static void stop_spawner(struct runtime_base *base)
 {
 	cleanup_fd(&base->listener);
-	cleanup_fd(&base->socket);
-	if (base->spawner > 0)
-		(void)waitpid(base->spawner, NULL, 0);
+	helper_stop(&base->spawner, &base->socket);
 }
 
 /* Only servers share their sandboxes: a command would end its sandbox, with the programs of other
@@ -416,13 +414,21 @@ static void fit_open_files(struct spec_limits *limits)
 		log_debug("%s", err.msg); /* the spawner reports it to the creator of the sandbox */
 }
 
-/* The spawner comes first: it takes the longest to start, and the first call waits for it. The
- * other processes close the descriptors that they inherit. */
+const struct runtime_engine runtime_engines[ENGINE_CHOICES] = {
+	[ENGINE_NATIVE] = { .words = { "native", "on this machine" },
+	                    .start = start_spawner,
+	                    .uses_own_cgroups = true },
+	[ENGINE_DOCKER] = { .words = { "docker", "in the image of the sandbox (--image)" },
+	                    .start = runtime_start_broker,
+	                    .has_images = true },
+};
+
+/* The engine's process comes first: it takes the longest to start, and the first call waits for it.
+ * The other processes close the descriptors that they inherit. */
 static int start_processes(const struct options *options, struct runtime_base *base,
                            char *const *sources, struct error *err)
 {
-	if ((base->engine == ENGINE_DOCKER ? runtime_start_broker
-	                                   : start_spawner)(options, base, sources, err) < 0 ||
+	if (runtime_engines[base->engine].start(options, base, sources, err) < 0 ||
 	    runtime_start_dialer(options, base, err) < 0 || start_mirror(options, base, err) < 0)
 		return -1;
 	if (options->verb == FOR_SERVE)
@@ -463,7 +469,7 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 	if (raise_file_limit(err) < 0)
 		return -1;
 	ret->engine = runtime_choose_engine(options);
-	if (!options->no_cgroups && ret->engine == ENGINE_NATIVE)
+	if (!options->no_cgroups && runtime_engines[ret->engine].uses_own_cgroups)
 		(void)delegation_request(NULL);
 	if (prepare_state_dir(options, ret, err) < 0 || join_servers(ret, err) < 0) {
 		ids_taken_done(&ret->taken);

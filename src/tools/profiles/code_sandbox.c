@@ -86,7 +86,7 @@ static void find_by_path(const struct mcp_call *call, const struct code_sandbox_
 		                      a->container_src_path };
 	size_t count = 0;
 
-	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
 		if (find_named(call, a->container_id, paths[i], &count, ret))
 			return;
 	for (size_t i = 0; i < a->commands.count; i++)
@@ -140,17 +140,15 @@ int code_sandbox_resolve(const char *base, const char *path, char **ret, struct 
 	return profile_resolve(base, path, ret, err);
 }
 
-int code_sandbox_start(struct mcp_call *call, const struct code_sandbox_args *a,
-                       profile_begin_fn *begin)
+int code_sandbox_start(struct mcp_call *call, const void *args, struct error *err)
 {
 	char base[CODE_SANDBOX_BASE_SIZE];
 	struct profile_work *w;
 	struct sandbox *sandbox;
-	struct error err;
 
-	if (code_sandbox_find(call, a, &sandbox, base, &err) < 0)
-		return profile_refuse(call, &err);
-	w = profile_work_start(call, sandbox, begin, a);
+	if (code_sandbox_find(call, args, &sandbox, base, err) < 0)
+		return profile_refuse(call, err);
+	w = profile_work_start(call, sandbox, profile_tool_begin(call), args);
 	(void)snprintf(w->base, sizeof w->base, "%s", base);
 	w->file.home = w->base;
 	return 0;
@@ -332,16 +330,11 @@ TOOL(sandbox_stop, stop_params, MCP_SCOPE_RUN, MCP_DESTRUCTIVE,
 #undef TOOL
 
 static const struct mcp_tool *const tools[] = {
-	&record_sandbox_initialize.record,
-	&code_sandbox_exec,
-	&code_sandbox_write,
-	&code_sandbox_copy_file,
-	&code_sandbox_copy_project,
-	&code_sandbox_copy_out,
-	&record_clean_workspace.record,
-	&record_sandbox_stop.record,
-	&code_sandbox_logs,
-	NULL,
+	&record_sandbox_initialize.record,       &code_sandbox_sandbox_exec.record,
+	&code_sandbox_write_file_sandbox.record, &code_sandbox_copy_file.record,
+	&code_sandbox_copy_project.record,       &code_sandbox_copy_file_from_sandbox.record,
+	&record_clean_workspace.record,          &record_sandbox_stop.record,
+	&code_sandbox_get_container_logs.record, NULL,
 };
 
 static const struct profile_setting settings[] = {

@@ -71,9 +71,11 @@ MUST_CHECK int code_sandbox_find(const struct mcp_call *call, const struct code_
  * the directory of another one fails, instead of naming a file that the other one does not have. */
 MUST_CHECK int code_sandbox_resolve(const char *base, const char *path, char **ret,
                                     struct error *err);
-/* Continues with begin() in that sandbox, or answers with the error. */
-int code_sandbox_start(struct mcp_call *call, const struct code_sandbox_args *a,
-                       profile_begin_fn *begin);
+/* A handler: continues with the tool's begin() in that sandbox, or answers with the error. */
+int code_sandbox_start(struct mcp_call *call, const void *args, struct error *err);
 
-extern const struct mcp_tool code_sandbox_write, code_sandbox_copy_file, code_sandbox_copy_project,
-        code_sandbox_copy_out, code_sandbox_exec, code_sandbox_logs;
+#define CODE_SANDBOX_TOOL(name_, ...)                                                              \
+	PROFILE_RECORD(code_sandbox_##name_, struct code_sandbox_args, name_, __VA_ARGS__)
+extern const struct profile_tool code_sandbox_write_file_sandbox, code_sandbox_copy_file,
+        code_sandbox_copy_project, code_sandbox_copy_file_from_sandbox, code_sandbox_sandbox_exec,
+        code_sandbox_get_container_logs;

@@ -363,12 +363,6 @@ static void begin_exec(struct profile_work *w)
 	file_work_make_directory(&w->file, w->base, on_directory);
 }
 
-static int sandbox_exec(struct mcp_call *call, const void *args, struct error *err)
-{
-	(void)err;
-	return code_sandbox_start(call, args, begin_exec);
-}
-
 /* --- the records ------------------------------------------------------------------------- */
 
 static const struct param exec_params[] = {
@@ -381,22 +375,9 @@ static const struct param exec_params[] = {
 };
 static const struct param logs_params[] = { CODE_SANDBOX_CONTAINER, { 0 } };
 
-const struct mcp_tool code_sandbox_exec = {
-	.name = "sandbox_exec",
-	.help = "Run shell commands one after the other in a workspace, which has no network. "
-	        "Python packages that a command needs are installed first.",
-	.hints = MCP_DESTRUCTIVE,
-	.scope = MCP_SCOPE_RUN,
-	.params = exec_params,
-	.args_size = sizeof(struct code_sandbox_args),
-	.call = sandbox_exec,
-};
-const struct mcp_tool code_sandbox_logs = {
-	.name = "get_container_logs",
-	.help = "What the last commands in a container have printed.",
-	.hints = MCP_READ_ONLY,
-	.scope = MCP_SCOPE_RUN,
-	.params = logs_params,
-	.args_size = sizeof(struct code_sandbox_args),
-	.call = get_container_logs,
-};
+CODE_SANDBOX_TOOL(sandbox_exec, code_sandbox_start, begin_exec, exec_params, MCP_SCOPE_RUN,
+                  MCP_DESTRUCTIVE,
+                  "Run shell commands one after the other in a workspace, which has no network. "
+                  "Python packages that a command needs are installed first.");
+CODE_SANDBOX_TOOL(get_container_logs, get_container_logs, NULL, logs_params, MCP_SCOPE_RUN,
+                  MCP_READ_ONLY, "What the last commands in a container have printed.");

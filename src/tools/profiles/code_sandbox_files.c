@@ -42,12 +42,6 @@ static void begin_write(struct profile_work *w)
 		file_work_write(&w->file, w->file.path, a->file_contents, on_written);
 }
 
-static int write_file(struct mcp_call *call, const void *args, struct error *err)
-{
-	(void)err;
-	return code_sandbox_start(call, args, begin_write);
-}
-
 /* --- copies ------------------------------------------------------------------------------ */
 
 static json_t *describe_copy(const struct mcp_call *call, const char *key,
@@ -93,49 +87,46 @@ static const char *last_name_of(char *path)
 /* Copies options->host to options->inside, which is below the workspace; NULL: to the workspace
  * itself, under the same name. */
 static int copy_into(struct mcp_call *call, const struct code_sandbox_args *a,
-                     struct copy_work_options options)
+                     struct copy_work_options options, struct error *err)
 {
 	AUTO_FREE char *name = mem_dup(options.host), *target = NULL;
 	char base[CODE_SANDBOX_BASE_SIZE];
 	struct sandbox *sandbox;
-	struct error err;
 
-	if (code_sandbox_find(call, a, &sandbox, base, &err) < 0 ||
+	if (code_sandbox_find(call, a, &sandbox, base, err) < 0 ||
 	    code_sandbox_resolve(base, options.inside != NULL ? options.inside : last_name_of(name),
-	                         &target, &err) < 0)
-		return profile_refuse(call, &err);
+	                         &target, err) < 0)
+		return profile_refuse(call, err);
 	options.inside = target;
 	options.overwrite = true;
-	if (copy_work_start(call, sandbox, &options, &err) < 0)
-		return profile_refuse(call, &err);
-	return 0;
+	return copy_work_start(call, sandbox, &options, err) < 0 ? profile_refuse(call, err) : 0;
 }
 
 static int copy_file(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct code_sandbox_args *a = args;
 
-	(void)err;
 	return copy_into(call, a,
 	                 (struct copy_work_options){ .host = a->local_src_file,
 	                                             .host_argument = "local_src_file",
 	                                             .inside = code_sandbox_given(a->dest_path),
 	                                             .inside_argument = "dest_path",
-	                                             .answer = describe_file });
+	                                             .answer = describe_file },
+	                 err);
 }
 
 static int copy_project(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct code_sandbox_args *a = args;
 
-	(void)err;
 	return copy_into(call, a,
 	                 (struct copy_work_options){ .host = a->local_src_dir,
 	                                             .host_argument = "local_src_dir",
 	                                             .inside = code_sandbox_given(a->dest_dir),
 	                                             .inside_argument = "dest_dir",
 	                                             .only_directory = true,
-	                                             .answer = describe_project });
+	                                             .answer = describe_project },
+	                 err);
 }
 
 static int copy_out(struct mcp_call *call, const void *args, struct error *err)
@@ -199,45 +190,15 @@ static const struct param copy_out_params[] = {
 };
 #undef A
 
-const struct mcp_tool code_sandbox_write = {
-	.name = "write_file_sandbox",
-	.help = "Write a file in a workspace. Missing directories are created.",
-	.hints = MCP_DESTRUCTIVE,
-	.scope = MCP_SCOPE_FILES,
-	.params = write_params,
-	.args_size = sizeof(struct code_sandbox_args),
-	.call = write_file,
-};
-const struct mcp_tool code_sandbox_copy_file = {
-	.name = "copy_file",
-	.help = "Copy a file of the host into a workspace.",
-	.more = "The host's path must be below a directory of --allow-path, or a root of the "
-	        "client.",
-	.hints = MCP_DESTRUCTIVE,
-	.scope = MCP_SCOPE_ADMIN,
-	.params = copy_file_params,
-	.args_size = sizeof(struct code_sandbox_args),
-	.call = copy_file,
-};
-const struct mcp_tool code_sandbox_copy_project = {
-	.name = "copy_project",
-	.help = "Copy a directory of the host into a workspace.",
-	.more = "The host's path must be below a directory of --allow-path, or a root of the "
-	        "client.",
-	.hints = MCP_DESTRUCTIVE,
-	.scope = MCP_SCOPE_ADMIN,
-	.params = copy_project_params,
-	.args_size = sizeof(struct code_sandbox_args),
-	.call = copy_project,
-};
-const struct mcp_tool code_sandbox_copy_out = {
-	.name = "copy_file_from_sandbox",
-	.help = "Copy a file of a workspace to the host.",
-	.more = "The host's path must be below a directory of --allow-path, or a root of the "
-	        "client.",
-	.hints = MCP_DESTRUCTIVE,
-	.scope = MCP_SCOPE_ADMIN,
-	.params = copy_out_params,
-	.args_size = sizeof(struct code_sandbox_args),
-	.call = copy_out,
-};
+#define HOST_PATHS                                                                                 \
+	"The host's path must be below a directory of --allow-path, or a root of the client."
+CODE_SANDBOX_TOOL(write_file_sandbox, code_sandbox_start, begin_write, write_params,
+                  MCP_SCOPE_FILES, MCP_DESTRUCTIVE,
+                  "Write a file in a workspace. Missing directories are created.");
+CODE_SANDBOX_TOOL(copy_file, copy_file, NULL, copy_file_params, MCP_SCOPE_ADMIN, MCP_DESTRUCTIVE,
+                  "Copy a file of the host into a workspace.", .more = HOST_PATHS);
+CODE_SANDBOX_TOOL(copy_project, copy_project, NULL, copy_project_params, MCP_SCOPE_ADMIN,
+                  MCP_DESTRUCTIVE, "Copy a directory of the host into a workspace.",
+                  .more = HOST_PATHS);
+CODE_SANDBOX_TOOL(copy_file_from_sandbox, copy_out, NULL, copy_out_params, MCP_SCOPE_ADMIN,
+                  MCP_DESTRUCTIVE, "Copy a file of a workspace to the host.", .more = HOST_PATHS);

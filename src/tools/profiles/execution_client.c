@@ -317,7 +317,6 @@ static int read_docstring(struct mcp_call *call, const void *args, struct error 
 static int end_sandbox(struct mcp_call *call, const char *user, end_work_fn *end, const char *done,
                        struct error *err)
 {
-	json_t *content;
 	struct sandbox *sandbox;
 
 	if (find_user_sandbox(call, user, &sandbox, err) < 0) {
@@ -326,9 +325,7 @@ static int end_sandbox(struct mcp_call *call, const char *user, end_work_fn *end
 		profile_respond_text(call, "There is no container for this user");
 		return 0;
 	}
-	content = json_list();
-	json_push(content, mcp_text("%s", done));
-	end_work_start_in(call, sandbox, end, content, NULL);
+	end_work_start_in(call, sandbox, end, json_list_of(mcp_text("%s", done)), NULL);
 	return 0;
 }
 

@@ -67,7 +67,6 @@ static void add_functions(const struct module_reply *reply, struct buf *text)
 static void answer_prompt(struct mcp_call *call, const struct tools_context *context,
                           const struct module_reply *reply, struct profile_work *w)
 {
-	json_t *messages = json_list();
 	AUTO_BUF struct buf text;
 	struct error full;
 
@@ -76,10 +75,10 @@ static void answer_prompt(struct mcp_call *call, const struct tools_context *con
 	add_skills(context->skills, &text);
 	if (reply != NULL)
 		add_functions(reply, &text);
-	json_push(messages, mcp_message("user", mcp_text_view(buf_view(&text))));
 	if (w != NULL)
 		call = work_take_call(&w->file.work);
-	mcp_respond_messages(call, "How to work in the sandbox", messages);
+	mcp_respond_messages(call, "How to work in the sandbox",
+	                     json_list_of(mcp_message("user", mcp_text_view(buf_view(&text)))));
 }
 
 static void on_functions(void *ctx, const struct module_reply *reply, const struct error *why)

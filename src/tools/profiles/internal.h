@@ -160,17 +160,19 @@ struct profile_tool {
 /* begin() of the tool that was called. */
 profile_begin_fn *profile_tool_begin(const struct mcp_call *call);
 
-/* The record of a tool; begin_ NULL: its handler does the work. */
-#define PROFILE_TOOL(args_, name_, handler_, begin_, params_, scope_, hints_, help_)               \
-	static const struct profile_tool record_##name_ = { .record = { .name = #name_,            \
-		                                                        .help = help_,             \
-		                                                        .hints = hints_,           \
-		                                                        .scope = scope_,           \
-		                                                        .params = params_,         \
-		                                                        .args_size = sizeof(       \
-		                                                                args_),            \
-		                                                        .call = handler_ },        \
-		                                            .begin = begin_ }
+/* The record of a tool, as `symbol_`; begin_ NULL: its handler does the work. The text for models
+ * comes last, with further members behind it. */
+#define PROFILE_RECORD(symbol_, args_, name_, handler_, begin_, params_, scope_, hints_, ...)      \
+	const struct profile_tool symbol_ = { .record = { .name = #name_,                          \
+		                                          .hints = hints_,                         \
+		                                          .scope = scope_,                         \
+		                                          .params = params_,                       \
+		                                          .args_size = sizeof(args_),              \
+		                                          .call = handler_,                        \
+		                                          .help = __VA_ARGS__ },                   \
+		                              .begin = begin_ }
+#define PROFILE_TOOL(args_, name_, ...)                                                            \
+	static PROFILE_RECORD(record_##name_, args_, name_, __VA_ARGS__)
 
 /* Rows for parameter tables. */
 #define PROFILE_ID(args_, member_, ...)                                                            \

@@ -27,14 +27,6 @@ enum {
 
 /* --- answers ----------------------------------------------------------------------------- */
 
-static json_t *text_block(struct view text)
-{
-	json_t *content = json_list();
-
-	json_push(content, mcp_text_view(text));
-	return content;
-}
-
 /* Bytes of the text as a string of JSON, in which a control character has up to six. */
 static size_t encoded_len(struct view text)
 {
@@ -68,7 +60,7 @@ static void answer_text(struct profile_work *w, struct view text, json_t *object
 	struct error err;
 
 	if (len <= max) {
-		work_answer(&w->file.work, text_block(text), object);
+		work_answer(&w->file.work, json_list_of(mcp_text_view(text)), object);
 		return;
 	}
 	json_decref(object);
@@ -106,7 +98,7 @@ void profile_respond_text(struct mcp_call *call, const char *fmt, ...)
 	va_start(args, fmt);
 	(void)vsnprintf(shown, sizeof shown, fmt, args);
 	va_end(args);
-	mcp_respond_content(call, text_block(view_of(shown)), NULL);
+	mcp_respond_content(call, json_list_of(mcp_text_view(view_of(shown))), NULL);
 }
 
 int profile_refuse(struct mcp_call *call, const struct error *err)

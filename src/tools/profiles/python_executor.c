@@ -198,16 +198,10 @@ static void on_listed(struct profile_work *w, const struct profile_run *run)
 	struct view rest = run->out, line;
 
 	while (view_next_line(&rest, &line)) {
-		const char *space = memchr(line.ptr, ' ', line.len);
 		json_t *package = json_obj();
 
-		if (space == NULL)
-			space = line.ptr + line.len;
-		json_set(package, "name",
-		         json_str_view((struct view){ line.ptr, (size_t)(space - line.ptr) }));
-		json_set(package, "version",
-		         json_str_view(view_trim(
-		                 (struct view){ space, (size_t)(line.ptr + line.len - space) })));
+		json_set(package, "name", json_str_view(view_cut(&line, ' ')));
+		json_set(package, "version", json_str_view(view_trim(line)));
 		json_push(packages, package);
 	}
 	json_set(object, "status", json_str(run->exit_code == 0 ? "success" : "error"));

@@ -371,21 +371,18 @@ static int execute_code(struct mcp_call *call, const void *args, struct error *e
 
 static int stop_sandbox(struct mcp_call *call, const void *args, struct error *err)
 {
-	json_t *content = json_list();
 	struct sandbox *sandbox;
 
 	(void)args;
 	if (find_own(call, &sandbox, err) == 0) {
-		json_push(content, mcp_text("The sandbox was stopped and removed"));
-		end_work_start_in(call, sandbox, sandbox_delete, content, NULL);
+		end_work_start_in(call, sandbox, sandbox_delete,
+		                  json_list_of(mcp_text("The sandbox was stopped and removed")),
+		                  NULL);
 		return 0;
 	}
-	if (err->kind != ERR_NOT_FOUND) {
-		json_decref(content);
+	if (err->kind != ERR_NOT_FOUND)
 		return -1;
-	}
-	json_push(content, mcp_text("There is no sandbox to stop"));
-	mcp_respond_content(call, content, NULL);
+	profile_respond_text(call, "There is no sandbox to stop");
 	return 0;
 }
 

@@ -27,15 +27,14 @@ static void answer_prompt(struct skill_work *w, struct view text)
 {
 	const struct skill *skill = w->skill;
 	const char *task = w->task;
-	json_t *messages = json_list();
 	AUTO_FREE char *told = mem_format(
 	        "Follow the skill '%s' below. Its files are in %s/%s in every sandbox, for "
 	        "read_file and run_command.\n\n%.*s%s%s",
 	        skill->name, w->file.work.context->skills_dir, skill->name, (int)text.len, text.ptr,
 	        task != NULL ? "\n\nThe task: " : "", task != NULL ? task : "");
 
-	json_push(messages, mcp_message("user", mcp_text_view(view_of(told))));
-	mcp_respond_messages(work_take_call(&w->file.work), skill->help, messages);
+	mcp_respond_messages(work_take_call(&w->file.work), skill->help,
+	                     json_list_of(mcp_message("user", mcp_text_view(view_of(told)))));
 }
 
 static void on_text(struct file_work *file, const struct files_reply *reply)

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/num.h"
 #include "transport/http/chars.h"
 #include "transport/http/head.h"
 
@@ -167,35 +168,27 @@ static bool is_host(struct view text)
 }
 
 /* Only digits, without zeros in front: "+5", "5,5", "0x5" and "05" mean different lengths to
- * different programs. 18 digits fit into 64 bits. */
+ * different programs. */
 static enum head_verdict read_length(struct parse *parse, const char *value)
 {
-	size_t len = strlen(value);
-	uint64_t length = 0;
-
-	if (len == 0 || len > 18 || (len > 1 && value[0] == '0'))
+	if (!num_read_length(view_of(value), &parse->head->length) ||
+	    (value[0] == '0' && value[1] != '\0'))
 		return HEAD_BAD_LENGTH;
-	for (size_t i = 0; i < len; i++) {
-		if (!char_is(value[i], CHAR_DIGIT))
-			return HEAD_BAD_LENGTH;
-		length = length * 10 + (uint64_t)(value[i] - '0');
-	}
 	parse->has_length = true;
-	parse->head->length = length;
 	return HEAD_VALID;
 }
 
 static void read_connection(struct parse *parse, const char *value)
 {
-	while (*value != '\0') {
-		size_t len = strcspn(value, ",");
-		struct view option = view_trim((struct view){ value, len });
+	struct view rest = view_of(value);
+
+	while (rest.len != 0) {
+		struct view option = view_trim(view_cut(&rest, ','));
 
 		if (view_is_nocase(option, "close"))
 			parse->says_close = true;
 		if (view_is_nocase(option, "keep-alive"))
 			parse->says_keep_alive = true;
-		value += value[len] == ',' ? len + 1 : len;
 	}
 }
 

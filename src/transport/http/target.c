@@ -95,24 +95,18 @@ static bool is_name(struct view part, const char *name)
 
 int http_query_get(const char *query, const char *name, struct buf *ret)
 {
+	struct view rest = view_of(query);
 	bool is_found = false;
 
-	while (*query != '\0') {
-		size_t len = strcspn(query, "&");
-		const char *equals = memchr(query, '=', len);
-		size_t name_len = equals != NULL ? (size_t)(equals - query) : len;
+	while (rest.len != 0) {
+		struct view value = view_cut(&rest, '&');
 
-		if (is_name((struct view){ query, name_len }, name)) {
-			size_t skip = equals != NULL ? name_len + 1 : len;
-
-			/* A parameter that stands twice may mean the other one to another
-			 * program. */
-			if (is_found ||
-			    decode_part((struct view){ query + skip, len - skip }, ret) < 0)
-				return -1;
-			is_found = true;
-		}
-		query += query[len] == '&' ? len + 1 : len;
+		if (!is_name(view_cut(&value, '='), name))
+			continue;
+		/* A parameter that stands twice may mean the other one to another program. */
+		if (is_found || decode_part(value, ret) < 0)
+			return -1;
+		is_found = true;
 	}
 	return is_found ? 1 : 0;
 }

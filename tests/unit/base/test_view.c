@@ -104,6 +104,35 @@ static void next_line_returns_line_after_line(void **state)
 	}
 }
 
+static void cut_returns_part_after_part(void **state)
+{
+	static const struct {
+		const char *text, *part, *rest;
+	} cases[] = {
+		{ "a:b:c", "a", "b:c" }, { "a", "a", "" }, { "a:", "a", "" },
+		{ ":a", "", "a" },       { "", "", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct view rest = view_of(cases[i].text);
+
+		CHECK_VIEW(view_cut(&rest, ':'), cases[i].part);
+		CHECK_VIEW(rest, cases[i].rest);
+	}
+}
+
+static void list_has_whole_words_only(void **state)
+{
+	struct view list = view_of("cpu,cpuacct , memory");
+
+	assert_true(view_list_has(list, ',', "cpu"));
+	assert_true(view_list_has(list, ',', "cpuacct"));
+	assert_true(view_list_has(list, ',', "memory"));
+	assert_false(view_list_has(list, ',', "mem"));
+	assert_false(view_list_has(list, ',', ""));
+	assert_false(view_list_has(view_of(""), ',', "cpu"));
+}
+
 static void line_may_contain_nul_bytes(void **state)
 {
 	struct view rest = VIEW("a\0b\nc"), line;
@@ -121,6 +150,8 @@ int main(void)
 		TEST(comparisons_ignore_the_case_of_ascii_letters),
 		TEST(trim_removes_blanks_at_both_ends),
 		TEST(next_line_returns_line_after_line),
+		TEST(cut_returns_part_after_part),
+		TEST(list_has_whole_words_only),
 		TEST(line_may_contain_nul_bytes),
 	};
 

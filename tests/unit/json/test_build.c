@@ -83,6 +83,12 @@ static void whole_numbers_print_without_a_fraction(void **state)
 	check_written(json_int(INT64_MIN), "-9223372036854775808");
 }
 
+static void pair_and_list_of_hold_the_value(void **state)
+{
+	check_written(json_pair("a", json_list_of(json_pair("b", json_int(1)))),
+	              "{\"a\":[{\"b\":1}]}");
+}
+
 static void scalars_are_written_on_their_own(void **state)
 {
 	check_written(json_null(), "null");
@@ -160,6 +166,7 @@ int main(void)
 		TEST(value_is_written_on_one_line_without_spaces),
 		TEST(invalid_utf8_is_replaced),
 		TEST(whole_numbers_print_without_a_fraction),
+		TEST(pair_and_list_of_hold_the_value),
 		TEST(scalars_are_written_on_their_own),
 		TEST(reals_have_the_fewest_digits),
 		TEST(indented_text_has_the_given_indentation),

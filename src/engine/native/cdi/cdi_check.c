@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -178,61 +179,23 @@ static bool is_alnum(char c)
  * of them would control every program in the sandbox. */
 static bool is_protected(struct view name)
 {
-	static const char *const names[] = { "PATH",
-		                             "HOME",
-		                             "USER",
-		                             "LOGNAME",
-		                             "SHELL",
-		                             "PWD",
-		                             "IFS",
-		                             "ENV",
-		                             "BASH_ENV",
-		                             "BASHOPTS",
-		                             "SHELLOPTS",
-		                             "PS4",
-		                             "PROMPT_COMMAND",
-		                             "CDPATH",
-		                             "TMPDIR",
-		                             "TERM",
-		                             "LANG",
-		                             "HOSTNAME",
-		                             "EDITOR",
-		                             "PAGER",
-		                             "GCONV_PATH",
-		                             "LOCPATH",
-		                             "NLSPATH",
-		                             "HOSTALIASES",
-		                             "RES_OPTIONS",
-		                             "GLIBC_TUNABLES",
-		                             "NODE_OPTIONS",
-		                             "NODE_PATH",
-		                             "RUBYOPT",
-		                             "RUBYLIB",
-		                             "PERL5OPT",
-		                             "PERL5LIB",
-		                             "PERL5DB",
-		                             "JAVA_TOOL_OPTIONS",
-		                             "_JAVA_OPTIONS",
-		                             "JDK_JAVA_OPTIONS",
-		                             "CLASSPATH",
-		                             "OPENSSL_CONF",
-		                             "SSL_CERT_FILE",
-		                             "SSL_CERT_DIR",
-		                             "http_proxy",
-		                             "https_proxy",
-		                             "all_proxy",
-		                             "no_proxy",
-		                             "HTTP_PROXY",
-		                             "HTTPS_PROXY",
-		                             "ALL_PROXY",
-		                             "NO_PROXY" };
+	static const char names[] =
+	        "PATH HOME USER LOGNAME SHELL PWD IFS ENV BASH_ENV BASHOPTS SHELLOPTS "
+	        "PS4 PROMPT_COMMAND CDPATH TMPDIR TERM LANG HOSTNAME EDITOR PAGER "
+	        "GCONV_PATH LOCPATH NLSPATH HOSTALIASES RES_OPTIONS GLIBC_TUNABLES "
+	        "NODE_OPTIONS NODE_PATH RUBYOPT RUBYLIB PERL5OPT PERL5LIB PERL5DB "
+	        "JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH OPENSSL_CONF "
+	        "SSL_CERT_FILE SSL_CERT_DIR http_proxy https_proxy all_proxy no_proxy "
+	        "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY";
 	static const char *const beginnings[] = { "LD_",   "BASH_FUNC_", "PYTHON", "MALLOC_",
 		                                  "LC_",   "GIT_",       "SSH_",   "BELLJAR_",
 		                                  "DYLD_", "XDG_",       "npm_" };
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (view_is(name, names[i]))
-			return true;
+	char word[ENV_MAX + 1];
+
+	(void)snprintf(word, sizeof word, "%.*s", (int)name.len, name.ptr);
+	if (view_list_has(view_of(names), ' ', word))
+		return true;
 	for (size_t i = 0; i < ARRAY_LEN(beginnings); i++)
 		if (view_starts(name, beginnings[i]))
 			return true;

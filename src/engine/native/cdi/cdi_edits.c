@@ -212,14 +212,15 @@ static int add_mount(struct cdi_edits *edits, json_t *value, struct error *err)
 
 static int add_library_dirs(struct cdi_edits *edits, const char *list, struct error *err)
 {
-	while (*list != '\0') {
-		size_t len = strcspn(list, ":");
+	struct view rest = view_of(list);
+
+	while (rest.len != 0) {
+		struct view part = view_cut(&rest, ':');
 		char dir[CDI_PATH_MAX + 2]; /* one byte too many makes the check below fail */
 
-		(void)snprintf(dir, sizeof dir, "%.*s", (int)len, list);
+		(void)snprintf(dir, sizeof dir, "%.*s", (int)part.len, part.ptr);
 		if (add_library_dir(edits, dir, err) < 0)
 			return -1;
-		list += len + (list[len] == ':');
 	}
 	return 0;
 }

@@ -18,8 +18,7 @@
  *
  * Only the spawner uses this module, except for cgroup_read_counters(), cgroup_own_limits() and
  * cgroup_open_process_counters().
- * Both structs are the caller's and own descriptors of directories. Nothing here allocates
- * memory. */
+ * Both structs are the caller's and own descriptors of directories. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

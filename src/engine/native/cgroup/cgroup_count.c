@@ -1,3 +1,4 @@
+/* cgroup_count.c - reads the kernel's counters of a sandbox: memory, processes, processor time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/num.h"
+#include "base/view.h"
 #include "engine/native/cgroup/internal.h"
 
 /* The file of each counter: in the hierarchy of version 1 if the controller is mounted there, else
@@ -37,52 +39,30 @@ void cgroup_open_counters(const struct cgroup *group, int fds[CGROUP_COUNTER_FIL
 
 /* --- the cgroups of another program's process --- */
 
-/* Whether a list of controllers such as "cpu,cpuacct" has one. */
-static bool has_controller(const char *list, size_t len, const char *name)
-{
-	while (len != 0) {
-		size_t n = strcspn(list, ",:");
-
-		if (n == strlen(name) && strncmp(list, name, n) == 0)
-			return true;
-		n += n < len;
-		list += n;
-		len -= n;
-	}
-	return false;
-}
-
 /* Finds the path of the process in one hierarchy: a line "4:memory:/docker/ID", or "0::/..." for
- * version 2, whose controller is "". */
+ * version 2, whose controller is "". A path with ".." leads out of our cgroup namespace. */
 static bool find_group(const char *text, const char *controller, const char *within, char *out,
                        size_t size)
 {
-	for (const char *line = text; *line != '\0';) {
-		size_t len = strcspn(line, "\n");
-		const char *list = memchr(line, ':', len), *path = NULL;
+	struct view rest = view_of(text), line;
 
-		if (list != NULL)
-			path = memchr(list + 1, ':', len - (size_t)(list + 1 - line));
-		if (path != NULL &&
-		    (controller[0] == '\0'
-		             ? path == list + 1
-		             : has_controller(list + 1, (size_t)(path - list - 1), controller))) {
-			(void)snprintf(out, size, "%.*s", (int)(line + len - path - 1), path + 1);
+	while (view_next_line(&rest, &line)) {
+		struct view number = view_cut(&line, ':'), list = view_cut(&line, ':');
+
+		if (controller[0] == '\0' ? view_is(number, "0") && list.len == 0
+		                          : view_list_has(list, ',', controller)) {
+			(void)snprintf(out, size, "%.*s", (int)line.len, line.ptr);
 			return strstr(out, within) != NULL && strstr(out, "..") == NULL;
 		}
-		line += len + (line[len] == '\n');
 	}
 	return false;
 }
 
+/* The path comes from the process's own file in /proc, which the kernel writes, and the last part
+ * is opened without following links. */
 enum cgroup_kind cgroup_open_process_counters(pid_t pid, const char *within,
                                               int fds[CGROUP_COUNTER_FILES])
 {
-	static const char *const controllers[V1_COUNT] = { [V1_MEMORY] = "memory",
-		                                           [V1_PIDS] = "pids",
-		                                           [V1_CPU] = "cpu",
-		                                           [V1_CPUACCT] = "cpuacct",
-		                                           [V1_FREEZER] = "freezer" };
 	char path[64], text[8192], group[1024], file[1400];
 	AUTO_FD int proc = -1;
 	bool is_v1, has_any = false;
@@ -94,9 +74,9 @@ enum cgroup_kind cgroup_open_process_counters(pid_t pid, const char *within,
 	if (n <= 0)
 		return CGROUP_NONE;
 	text[n] = '\0';
-	is_v1 = find_group(text, "memory", within, group, sizeof group);
+	is_v1 = find_group(text, cgroup_v1_names[V1_MEMORY], within, group, sizeof group);
 	for (size_t i = 0; i < CGROUP_COUNTER_FILES; i++) {
-		const char *controller = is_v1 ? controllers[files[i].controller] : "";
+		const char *controller = is_v1 ? cgroup_v1_names[files[i].controller] : "";
 
 		fds[i] = -1;
 		if (!find_group(text, controller, within, group, sizeof group))

@@ -1,11 +1,18 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
+/* cgroup_find.c - where the hierarchies are mounted, and the cgroups of this process in them. */
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/view.h"
 #include "engine/native/cgroup/internal.h"
+
+enum {
+	TEXT_MAX = 16 << 20,
+	/* An overlay with many layers has a line of some thousand bytes in mountinfo. No mount of
+	 * a cgroup file system has one that is longer than this. */
+	LINE_LEN_MAX = 16 * 1024,
+};
 
 const char *const cgroup_v1_names[V1_COUNT] = {
 	[V1_MEMORY] = "memory",   [V1_PIDS] = "pids",       [V1_CPU] = "cpu",
@@ -22,77 +29,16 @@ bool cgroup_path_up(char path[CGROUP_PATH_SIZE])
 	return true;
 }
 
-/* --- lines of a file, without allocating --- */
-
-/* An overlay mount with many layers has a line of some thousand bytes in mountinfo. Lines that do
- * not fit are skipped: no mount of a cgroup is that long. */
-struct lines {
-	int fd;
-	size_t start, len;
-	bool is_skipping; /* the rest of a line that did not fit */
-	bool is_at_end;
-	char bytes[16 * 1024];
-};
-
-static void refill_lines(struct lines *l)
+/* The whole lines of a file in /proc; none if it cannot be read. */
+static struct view read_lines(const char *path, struct buf *text)
 {
-	ssize_t n;
+	const char *end = NULL;
+	struct error ignored;
 
-	memmove(l->bytes, l->bytes + l->start, l->len);
-	l->start = 0;
-	do
-		n = read(l->fd, l->bytes + l->len, sizeof l->bytes - l->len);
-	while (n < 0 && errno == EINTR);
-	if (n > 0)
-		l->len += (size_t)n;
-	else
-		l->is_at_end = true;
-}
-
-static bool next_line(struct lines *l, struct view *ret)
-{
-	for (;;) {
-		const char *from = l->bytes + l->start;
-		const char *end = memchr(from, '\n', l->len);
-		bool whole = !l->is_skipping;
-
-		if (end != NULL) {
-			*ret = (struct view){ from, (size_t)(end - from) };
-			l->start += ret->len + 1;
-			l->len -= ret->len + 1;
-			l->is_skipping = false;
-			if (whole)
-				return true;
-			continue;
-		}
-		if (l->is_at_end)
-			return false;
-		if (l->len == sizeof l->bytes) {
-			l->is_skipping = true;
-			l->len = 0;
-		}
-		refill_lines(l);
-	}
-}
-
-/* Cuts the part before `separator` off the front of *rest. */
-static struct view cut_field(struct view *rest, char separator)
-{
-	const char *end = rest->len != 0 ? memchr(rest->ptr, separator, rest->len) : NULL;
-	struct view field = { rest->ptr, end != NULL ? (size_t)(end - rest->ptr) : rest->len };
-	size_t used = field.len + (end != NULL);
-
-	rest->ptr += used;
-	rest->len -= used;
-	return field;
-}
-
-bool cgroup_list_has(struct view list, char separator, const char *word)
-{
-	while (list.len != 0)
-		if (view_is(view_trim(cut_field(&list, separator)), word))
-			return true;
-	return false;
+	buf_init(text, TEXT_MAX);
+	if (fd_read_file(path, text, &ignored) == 0 && text->len != 0)
+		end = memrchr(text->ptr, '\n', text->len);
+	return (struct view){ buf_text(text), end != NULL ? (size_t)(end + 1 - text->ptr) : 0 };
 }
 
 /* --- the cgroups of this process --- */
@@ -114,18 +60,17 @@ static bool copy_path(struct view text, char out[CGROUP_PATH_SIZE])
  * the unified one. */
 static void read_own_cgroups(const char *path, struct own *ret)
 {
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct lines lines = { .fd = fd };
-	struct view line;
+	AUTO_BUF struct buf text;
+	struct view rest = read_lines(path, &text), line;
 
 	memset(ret, 0, sizeof *ret);
-	while (fd >= 0 && next_line(&lines, &line)) {
-		struct view number = cut_field(&line, ':'), words = cut_field(&line, ':');
+	while (view_next_line(&rest, &line)) {
+		struct view number = view_cut(&line, ':'), words = view_cut(&line, ':');
 
 		if (view_is(number, "0") && words.len == 0)
 			(void)copy_path(line, ret->unified);
 		for (size_t i = 0; i < V1_COUNT; i++)
-			if (cgroup_list_has(words, ',', cgroup_v1_names[i]))
+			if (view_list_has(words, ',', cgroup_v1_names[i]))
 				(void)copy_path(line, ret->v1[i]);
 	}
 }
@@ -189,17 +134,17 @@ static bool read_mount(struct view line, struct mount *ret)
 	struct view root, mount_point, options;
 
 	for (int i = 0; i < 3; i++) /* mount id, parent id, device */
-		(void)cut_field(&line, ' ');
-	root = cut_field(&line, ' ');
-	mount_point = cut_field(&line, ' ');
-	options = cut_field(&line, ' ');
-	while (line.len != 0 && !view_is(cut_field(&line, ' '), "-"))
+		(void)view_cut(&line, ' ');
+	root = view_cut(&line, ' ');
+	mount_point = view_cut(&line, ' ');
+	options = view_cut(&line, ' ');
+	while (line.len != 0 && !view_is(view_cut(&line, ' '), "-"))
 		continue;
-	ret->type = cut_field(&line, ' ');
-	(void)cut_field(&line, ' ');
-	ret->words = cut_field(&line, ' ');
-	ret->is_writable = !cgroup_list_has(options, ',', "ro") &&
-	                   !cgroup_list_has(ret->words, ',', "ro");
+	ret->type = view_cut(&line, ' ');
+	(void)view_cut(&line, ' ');
+	ret->words = view_cut(&line, ' ');
+	ret->is_writable = !view_list_has(options, ',', "ro") &&
+	                   !view_list_has(ret->words, ',', "ro");
 	return (view_is(ret->type, "cgroup2") || view_is(ret->type, "cgroup")) &&
 	       unescape_path(root, ret->root) && unescape_path(mount_point, ret->mount_point);
 }
@@ -225,22 +170,21 @@ static void consider_mount(struct cgroup_hierarchy *tree, const struct mount *mo
 void cgroup_find_hierarchies(const char *mountinfo, const char *own_path,
                              struct cgroup_hierarchies *ret)
 {
-	AUTO_FD int fd = open(mountinfo, O_RDONLY | O_CLOEXEC);
-	struct lines lines = { .fd = fd };
+	AUTO_BUF struct buf text;
+	struct view rest = read_lines(mountinfo, &text), line;
 	struct own own;
 	struct mount mount;
-	struct view line;
 
 	memset(ret, 0, sizeof *ret);
 	read_own_cgroups(own_path, &own);
-	while (fd >= 0 && next_line(&lines, &line)) {
-		if (!read_mount(line, &mount))
+	while (view_next_line(&rest, &line)) {
+		if (line.len > LINE_LEN_MAX || !read_mount(line, &mount))
 			continue;
 		if (view_is(mount.type, "cgroup2"))
 			consider_mount(&ret->unified, &mount, own.unified);
 		else
 			for (size_t i = 0; i < V1_COUNT; i++)
-				if (cgroup_list_has(mount.words, ',', cgroup_v1_names[i]))
+				if (view_list_has(mount.words, ',', cgroup_v1_names[i]))
 					consider_mount(&ret->v1[i], &mount, own.v1[i]);
 	}
 }

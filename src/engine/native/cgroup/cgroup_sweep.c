@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fd.h"
+#include "base/view.h"
 #include "engine/native/cgroup/internal.h"
 
 enum { SWEEP_MS = 2000, SWEEP_NAP_MS = 10 };
@@ -21,23 +23,19 @@ struct sweep {
 
 typedef void (*dir_fn)(struct sweep *sweep, int parent, const char *name);
 
-/* Calls fn for each subdirectory. Uses getdents64() because opendir() allocates memory, and opens a
- * descriptor of its own because duplicates share the position in a directory. Removing entries
- * while reading may skip others; the next pass finds them. */
+/* Calls fn for each subdirectory. The stream has a descriptor of its own, because duplicates share
+ * the position in a directory. Removing entries while reading may skip others; the next pass finds
+ * them. */
 static void each_dir(struct sweep *sweep, int dir, dir_fn fn)
 {
-	_Alignas(struct dirent64) char bytes[4096];
-	AUTO_FD int fd = cgroup_open_dir(dir, ".");
-	ssize_t n;
+	DIR *stream = fd_open_dir(dir, ".");
+	const struct dirent *entry;
 
-	while (fd >= 0 && (n = getdents64(fd, bytes, sizeof bytes)) > 0)
-		for (ssize_t at = 0; at < n;) {
-			const struct dirent64 *entry = (const void *)(bytes + at);
-
-			at += entry->d_reclen;
-			if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-				fn(sweep, dir, entry->d_name);
-		}
+	while (stream != NULL && (entry = readdir(stream)) != NULL)
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			fn(sweep, dir, entry->d_name);
+	if (stream != NULL)
+		(void)closedir(stream);
 }
 
 /* Splits belljar-<state>-<instance>, with or without "-server" at the end. */

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/text/utf8.h"
+#include "base/view.h"
 #include "engine/native/cgroup/internal.h"
 
 static const struct controller {
@@ -32,7 +32,7 @@ static unsigned read_controllers(int dir, const char *file)
 	unsigned bits = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		if (cgroup_list_has(words, ' ', controllers[i].name))
+		if (view_list_has(words, ' ', controllers[i].name))
 			bits |= controllers[i].bit;
 	return bits;
 }

@@ -12,7 +12,6 @@
 #include <sys/types.h>
 
 #include "base/attr.h"
-#include "base/view.h"
 #include "engine/native/cgroup/cgroup.h"
 
 struct error;
@@ -42,9 +41,6 @@ void cgroup_find_hierarchies(const char *mountinfo, const char *own,
 
 /* Removes the last name from the path. False: the path was empty. */
 bool cgroup_path_up(char path[CGROUP_PATH_SIZE]);
-
-/* Whether `word` is in a list of words with `separator` between them. */
-bool cgroup_list_has(struct view list, char separator, const char *word);
 
 /* --- files of a cgroup (cgroup_file.c) --- */
 

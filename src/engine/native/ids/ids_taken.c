@@ -141,12 +141,8 @@ int ids_taken_read(const char *etc, uint32_t lowest, struct ids_taken *ret, stru
  * outside the ranges of sandboxes. */
 static bool is_listed(const char *source)
 {
-	static const char *const listed[] = { "files", "compat", "db", "systemd", "mymachines" };
-
-	for (size_t i = 0; i < ARRAY_LEN(listed); i++)
-		if (strcmp(source, listed[i]) == 0)
-			return true;
-	return source[0] == '[' || source[0] == '!' || strchr(source, '=') != NULL;
+	return view_list_has(view_of("files compat db systemd mymachines"), ' ', source) ||
+	       source[0] == '[' || source[0] == '!' || strchr(source, '=') != NULL;
 }
 
 void ids_unlisted_source(const char *etc, char out[IDS_SOURCE_SIZE])

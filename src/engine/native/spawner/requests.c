@@ -253,28 +253,7 @@ static void erase_sandbox(struct spawner *spawner, const struct engine_request *
 		replies_add_failure(&spawner->replies, REPLY_ERASED, request->number, &err);
 }
 
-/* --- other servers --------------------------------------------------------------------- */
-
-/* A request chooses only the name of a server, and the callback the directory of its socket: a
- * server that was taken over can connect to no other socket. */
-static void connect_server(struct spawner *spawner, const struct engine_request *request)
-{
-	struct error err;
-	int fd = -1;
-
-	if (spawner->connect == NULL ||
-	    memchr(request->argument, '\0', sizeof request->argument) == NULL)
-		(void)error_set(&err, ERR_INVALID, "instance: not the name of a server");
-	else
-		fd = spawner->connect(spawner->ctx, request->argument, &err);
-	if (fd >= 0)
-		replies_add_with_fds(&spawner->replies,
-		                     &(struct engine_reply){ .kind = REPLY_CONNECTED,
-		                                             .number = request->number },
-		                     &fd, 1);
-	else
-		replies_add_failure(&spawner->replies, REPLY_CONNECTED, request->number, &err);
-}
+/* --- all requests ---------------------------------------------------------------------- */
 
 void spawner_handle_request(struct spawner *spawner, const struct engine_request *request)
 {
@@ -297,7 +276,7 @@ void spawner_handle_request(struct spawner *spawner, const struct engine_request
 		limit_sandbox(spawner, request);
 		break;
 	case REQUEST_CONNECT:
-		connect_server(spawner, request);
+		replies_connect(&spawner->replies, request, spawner->connect, spawner->ctx);
 		break;
 	case REQUEST_ADD_PYTHON:
 		(void)error_set(&err, ERR_UNSUPPORTED, "the native engine has no images");

@@ -2,7 +2,6 @@
 #include "engine/native/spawner/spawner.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <malloc.h>
 #include <poll.h>
@@ -22,6 +21,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/process/helper.h"
 #include "base/rights/caps.h"
 #include "engine/agent_image.h"
 #include "engine/filter/filter.h"
@@ -41,40 +41,12 @@ extern char **environ;
 
 /* --- the start ------------------------------------------------------------------------ */
 
-/* The server's end of the socket must not stay open here: the spawner learns of the server's death
- * by the end of file on its own end. */
-static int close_inherited_fds(const struct spawner_options *options, int socket, struct error *err)
+/* Returns a signalfd for SIGCHLD, by which poll(2) reports the death of a sandbox. */
+static int open_signals(struct error *err)
 {
-	const int keep[] = { socket, options->instance_lock, options->instances };
-
-	return fd_close_others(keep, ARRAY_LEN(keep), err);
-}
-
-/* A client that reads the server's output until end of file must not wait for the spawner too.
- * Standard error stays, for warnings. */
-static int replace_stdio(struct error *err)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
-		return error_sys(err, "put /dev/null on descriptors 0 and 1");
-	if (null > STDERR_FILENO)
-		(void)close(null);
-	return 0;
-}
-
-/* A Ctrl-C in the terminal sends SIGINT to the server and the spawner. The server then puts its
- * sandboxes to sleep, which takes the spawner: so the spawner ignores signals, and exits when its
- * socket is closed. Returns a signalfd for SIGCHLD. */
-static int set_up_signals(struct error *err)
-{
-	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
 	sigset_t children;
 	int fd;
 
-	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
-		(void)signal(ignored[i], SIG_IGN);
-	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigemptyset(&children);
 	(void)sigaddset(&children, SIGCHLD);
 	if (sigprocmask(SIG_SETMASK, &children, NULL) < 0)
@@ -121,17 +93,18 @@ static int confine_spawner(const struct spawner *spawner, struct error *err)
 static int set_up_spawner(struct spawner *spawner, const struct spawner_options *options,
                           struct error *err)
 {
-	if (close_inherited_fds(options, spawner->socket, err) < 0 || replace_stdio(err) < 0)
+	const int keep[] = { spawner->socket, options->instance_lock, options->instances };
+
+	if (helper_begin("belljar-spawner", keep, ARRAY_LEN(keep), err) < 0)
 		return -1;
 	/* The server's environment may hold tokens, and children inherit it. */
 	environ = NULL;
 	(void)umask(077);
-	(void)prctl(PR_SET_NAME, "belljar-spawner", 0, 0, 0);
 	/* opendir(3) allocates 32 KiB for each directory of the skeleton: the heap keeps them. */
 	(void)mallopt(M_TRIM_THRESHOLD, 1 << 20);
 	/* Each running sandbox takes several descriptors here. */
 	(void)fd_raise_limit();
-	spawner->signals = set_up_signals(err);
+	spawner->signals = open_signals(err);
 	if (spawner->signals < 0 || host_resources_open(&spawner->host, options, err) < 0)
 		return -1;
 	return confine_spawner(spawner, err);
@@ -142,24 +115,16 @@ static int set_up_spawner(struct spawner *spawner, const struct spawner_options 
 void spawner_reply_started(struct replies *replies, const struct host_resources *host,
                            struct spawner_sandbox *sandbox)
 {
-	struct engine_reply reply = { .kind = REPLY_STARTED,
-		                      .number = sandbox->number,
+	struct engine_reply reply = { .number = sandbox->number,
 		                      .pid = (uint32_t)sandbox->pid,
 		                      .user = { SPEC_UID, SPEC_GID,
 		                                host->userns.mode == USERNS_SINGLE_ID,
 		                                filter_is_inherited(sandbox->syscalls), "" },
 		                      .cgroups = host->cgroups.kind };
-	int counters[CGROUP_COUNTER_FILES], fds[REPLY_FDS_MAX];
-	size_t count = 0;
+	int counters[CGROUP_COUNTER_FILES];
 
-	fds[count++] = TAKE_FD(sandbox->channel);
 	cgroup_open_counters(&sandbox->cgroup, counters);
-	for (unsigned i = 0; i < CGROUP_COUNTER_FILES; i++)
-		if (counters[i] >= 0) {
-			reply.counters |= 1U << i;
-			fds[count++] = counters[i];
-		}
-	replies_add_with_fds(replies, &reply, fds, count);
+	replies_add_started(replies, &reply, TAKE_FD(sandbox->channel), counters);
 }
 
 static void report_ready(struct spawner *spawner)
@@ -342,8 +307,9 @@ static void stop_sandboxes(struct spawner *spawner)
 	host_resources_close(&spawner->host);
 }
 
-static NORETURN void run_spawner(const struct spawner_options *options, int socket)
+static NORETURN void run_spawner(void *ctx, int socket)
 {
+	const struct spawner_options *options = ctx;
 	struct spawner *spawner = mem_new(sizeof *spawner);
 	struct error err;
 
@@ -367,26 +333,12 @@ static NORETURN void run_spawner(const struct spawner_options *options, int sock
 	_exit(0);
 }
 
-int spawner_start(const struct spawner_options *options, pid_t *pid, int *socket, struct error *err)
+int spawner_start(struct spawner_options *options, pid_t *pid, int *socket, struct error *err)
 {
-	int fds[2];
-
 	if (options->mount_count > BASE_TREE_MOUNTS_MAX)
 		return error_set(err, ERR_LIMIT,
 		                 "%zu directories of the host to mount: "
 		                 "at most %d are possible",
 		                 options->mount_count, BASE_TREE_MOUNTS_MAX);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
-		return error_sys(err, "make a socket for the spawner");
-	*pid = fork();
-	if (*pid == 0)
-		run_spawner(options, fds[1]);
-	(void)close(fds[1]);
-	if (*pid < 0) {
-		(void)error_sys(err, "start the spawner");
-		(void)close(fds[0]);
-		return -1;
-	}
-	*socket = fds[0];
-	return 0;
+	return helper_start("spawner", run_spawner, options, pid, socket, err);
 }

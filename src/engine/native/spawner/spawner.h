@@ -57,5 +57,5 @@ struct spawner_options {
 };
 
 /* Forks the spawner. *socket is the server's end, close-on-exec, and belongs to the caller. */
-MUST_CHECK int spawner_start(const struct spawner_options *options, pid_t *pid, int *socket,
+MUST_CHECK int spawner_start(struct spawner_options *options, pid_t *pid, int *socket,
                              struct error *err);
