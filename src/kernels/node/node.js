@@ -276,6 +276,9 @@
 			resolve_in_cwd(directory, cwd);
 		process.argv = [process.execPath, file, ...run.args];
 		setImmediate(remove_eval_globals); // -e still adds some after this code has returned
+		// Code is a module because it awaits at its top level, and calls require() all the same.
+		if (is_esm && /\brequire\s*\(/.test(run.code))
+			setImmediate(() => (globalThis.require = Module.createRequire(path.join(cwd, 'main.js'))));
 		setImmediate(Module.runMain, file);
 	}
 
