@@ -252,6 +252,14 @@ test('without a network clients fail at once, and the answer says why', async ()
   for (const [program, command] of [['Rscript', `Rscript -e 'install.packages("x")'`], ['apt-get', 'apt-get update']])
     if (stdout.includes(`/${program}`)) assert.match(textOf(await run_command({ command })), /\[belljar: .*has no network unless it is given one/, command);
   if (stdout.includes('/curl')) assert.match(textOf(await run_command({ command: 'curl -s http://example.com' })), NO_NETWORK);
+  if (stdout.includes('/curl')) {
+    assert.match(textOf(await run_command({ command: 'curl -s http://example.com | head -3' })), NO_NETWORK);
+    assert.doesNotMatch(textOf(await run_command({ command: 'curl -s http://localhost:1 | head -3' })), NO_NETWORK);
+  }
+  const caught = "import urllib.request\ntry: urllib.request.urlopen('http://example.com')\nexcept Exception as e: print(e)";
+  assert.match(textOf(await run_code({ language: 'python', code: caught })), NO_NETWORK);
+  assert.match(textOf(await run_code({ language: 'python', code: caught, session: 'caught' })), NO_NETWORK);
+  assert.doesNotMatch(textOf(await run_code({ code: "print('Name or service not known', 'x' * 5000)" })), NO_NETWORK);
   assert.doesNotMatch(textOf(await run_command({ command: 'echo curl >&2; exit 6' })), NO_NETWORK);
   if (stdout.includes('/git')) assert.match(textOf(await run_command({ command: 'git clone https://example.com/a' })), NO_NETWORK);
   for (const command of ['pip install no-such-package', 'npm install no-such-package']) {

@@ -12,7 +12,7 @@
 #include "sandbox/sandbox.h"
 #include "tools/run/answer/run_result.h"
 
-enum { MESSAGES_MAX = 20 };
+enum { MESSAGES_MAX = 20, CAUGHT_MAX = 2048 };
 enum hint_kind {
 	HINT_NETWORK,
 	HINT_SYSTEM_PACKAGES,
@@ -51,7 +51,8 @@ static const struct hint {
 	                                 "Temporary failure resolving", "module lookup disabled",
 	                                 "(from versions: none)",
 	                                 "problem related to network connectivity",
-	                                 "no suitable address found", "ouldn't resolve host" } },
+	                                 "no suitable address found", "ouldn't resolve host",
+	                                 "getaddrinfo ENOTFOUND" } },
 	/* "PLACE": where the operator can install programs for sandboxes. */
 	[HINT_SYSTEM_PACKAGES] = { .text = "packages of the system cannot be installed in a "
 	                                   "sandbox, which has no network unless it is given "
@@ -130,6 +131,37 @@ static const struct {
 	int code;
 } silent[] = { { "curl", 6 }, { "wget", 4 } };
 
+/* A pipeline, a "!" of a session or a script hides the exit code of a silent program. Without a
+ * network it can reach the sandbox itself only. */
+static bool is_silent_pass(const struct run_result *result, const struct run_fit *fit)
+{
+	const char *label = result->state->label;
+
+	if (fit->out.len + fit->errors.len != 0 || strstr(label, "://") == NULL ||
+	    strstr(label, "localhost") != NULL || strstr(label, "127.0.0.1") != NULL ||
+	    result->limits_of == NULL || sandbox_network_mode(result->limits_of) != NET_MODE_NONE)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(silent); i++)
+		if (strstr(label, silent[i].program) != NULL)
+			return true;
+	return false;
+}
+
+/* Code that catches the error and prints it passes, and its message is on stdout. There only whole
+ * phrases count, and only in a short output: a long one is rather a text about networks. */
+static bool prints_network_error(struct view out)
+{
+	const struct hint *hint = &hints[HINT_NETWORK];
+
+	if (out.len == 0 || out.len > CAUGHT_MAX)
+		return false;
+	for (size_t i = 0; i < MESSAGES_MAX && hint->messages[i] != NULL; i++)
+		if (strchr(hint->messages[i], ' ') != NULL &&
+		    memmem(out.ptr, out.len, hint->messages[i], strlen(hint->messages[i])) != NULL)
+			return true;
+	return false;
+}
+
 static bool is_silent_failure(const struct process_state *state, const struct run_fit *fit)
 {
 	for (size_t i = 0; i < ARRAY_LEN(silent); i++)
@@ -188,7 +220,10 @@ static enum hint_kind find_hint(const struct run_result *result, const struct ru
 		    has_message(hint, view_of(error)) || has_message(hint, view_of(name)))
 			return kind;
 	}
-	return !has_passed && is_silent_failure(state, fit) ? HINT_NETWORK : HINT_COUNT;
+	if (has_passed ? is_silent_pass(result, fit) || prints_network_error(buf_view(&fit->out))
+	               : is_silent_failure(state, fit))
+		return HINT_NETWORK;
+	return HINT_COUNT;
 }
 
 /* Without cgroups, memory and processes are limited when the sandbox starts: update_sandbox refuses
