@@ -19,6 +19,7 @@ enum hint_kind {
 	HINT_R_PACKAGES,
 	HINT_ROOT,
 	HINT_PACKAGES,
+	HINT_NODE_PACKAGES,
 	HINT_PTRACE,
 	HINT_SESSION,
 	HINT_STDIN,
@@ -76,8 +77,13 @@ static const struct hint {
 	                              "sudo: The \"no new privileges\" flag is set" } },
 	[HINT_PACKAGES] = { .text = "packages that are missing can be installed with "
 	                            "install_packages",
-	                    .messages = { "No module named '", "Cannot find package '",
-	                                  "Error: Cannot find module '@" } },
+	                    .messages = { "No module named '" } },
+	/* For import in a file, Node looks into no directory of packages but the project's. */
+	[HINT_NODE_PACKAGES] = { .text = "packages that are missing can be installed with "
+	                                 "install_packages; those that a file imports must be "
+	                                 "listed in the package.json of its directory",
+	                         .messages = { "Cannot find package '",
+	                                       "Error: Cannot find module '@" } },
 	[HINT_PTRACE] = { .text = "debuggers and LeakSanitizer need ptrace, which belljar allows "
 	                          "if it is started with --calls debug",
 	                  .messages = { "PTRACE_TRACEME", "PTRACE_SEIZE", "PTRACE_ATTACH",
@@ -285,7 +291,8 @@ bool run_hint(const struct run_result *result, const struct run_fit *fit, char o
 	const char *text, *place;
 
 	/* The remark tells more about a package than that it can be installed. */
-	if (kind == HINT_COUNT || (result->knows_packages && kind == HINT_PACKAGES))
+	if (kind == HINT_COUNT ||
+	    (result->knows_packages && (kind == HINT_PACKAGES || kind == HINT_NODE_PACKAGES)))
 		return false;
 	text = hints[kind].text;
 	if (text == NULL) {
