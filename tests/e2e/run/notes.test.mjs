@@ -1,9 +1,13 @@
 // What belljar tells about a run besides its output: processes that were ended, limits, time-outs,
 // a missing network. Paths that begin with ~.
 import assert from 'node:assert/strict';
+import { chmodSync, chownSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { notOn, PATIENCE_MS } from '../lib/programs.mjs';
+import { BELLJAR, ENGINE, notOn, PATIENCE_MS } from '../lib/programs.mjs';
 import { open, refused, sandboxed, structuredOf, allTextOf as textOf, toolsOf } from '../lib/sandboxed.mjs';
+import { connectV1 } from '../lib/sdk.mjs';
 
 const tools = sandboxed();
 const { run_command, run_code, create_sandbox, update_sandbox, read_file, write_file, edit_file, delete_path, delete_sandbox, list_directory, search_files } = tools;
@@ -236,6 +240,25 @@ test('sanitizers work by run_command, or the answer says why not', notOn('docker
   if (/without cgroups/.test(told.note)) return;
   assert.match(told.stderr, /stack-buffer-overflow/);
   assert.equal(structuredOf(await run_code({ language: 'python', code })).note, 'sanitizers map more memory than a program of run_code may: use run_command');
+});
+
+test('a workspace that a program has removed can be made again', { skip: ENGINE === 'docker' || process.getuid() !== 0 ? 'only root can become another user' : false }, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'belljar-nobody-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  copyFileSync(BELLJAR, join(dir, 'belljar'));
+  for (const [name, id] of [['belljar', 0], ['', 65534]]) {
+    chmodSync(join(dir, name), 0o755);
+    chownSync(join(dir, name), id, id);
+  }
+  const args = ['--reuid', '65534', '--regid', '65534', '--clear-groups', join(dir, 'belljar')];
+  const session = await connectV1(t, { program: 'setpriv', args, env: { HOME: dir, BELLJAR_STATE_DIR: join(dir, 'state') } });
+  const nobody = toolsOf(async () => session);
+  await nobody.run_command({ command: 'rm -rf /workspace' });
+  const gone = await nobody.run_command({ command: 'ls' });
+  refused(gone, /^cwd \/workspace: No such file or directory: a program has removed it; run_command \{.*\} makes it again$/);
+  structuredOf(await nobody.run_command(JSON.parse(/\{.*\}/.exec(textOf(gone))[0])));
+  assert.equal(structuredOf(await nobody.run_command({ command: 'pwd' })).stdout, '/workspace\n');
+  await session.close();
 });
 
 test('sudo is answered with what to do instead', async () => {
