@@ -142,11 +142,7 @@ static void print_result(const struct cp *cp, const struct copy_result *result)
 	                         : cp->name,
 	              cp->is_out ? "/" : ":", to);
 	if (moved->skipped != 0)
-		(void)fprintf(stderr,
-		              "belljar: %" PRIu64
-		              " skipped (links that lead out of the directory, devices, "
-		              "sockets, unreadable files), the first is '%s'\n",
-		              moved->skipped,
+		(void)fprintf(stderr, "belljar: " COPY_SKIPPED "\n", moved->skipped,
 		              utf8_escape(view_of(moved->first_skipped), first, sizeof first));
 }
 

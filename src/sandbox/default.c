@@ -54,8 +54,8 @@ static int find_row(struct manager *manager, const char *owner, const char *name
 	return registry_find(manager->store, owner, name, ret, err);
 }
 
-int sandbox_get_default(struct manager *manager, const struct sandbox_options *options,
-                        bool skip_busy, struct sandbox **ret, struct error *err)
+static int find_or_create(struct manager *manager, const struct sandbox_options *options,
+                          bool skip_busy, struct sandbox **ret, struct error *err)
 {
 	char text[24];
 
@@ -87,4 +87,53 @@ int sandbox_get_default(struct manager *manager, const struct sandbox_options *o
 	                 "all %d default sandboxes are in use by other servers: name a sandbox "
 	                 "with the argument 'sandbox'",
 	                 DEFAULTS_MAX);
+}
+
+static bool is_deleted(struct manager *manager, const char *id)
+{
+	struct sandbox_row row;
+	struct error err;
+
+	if (registry_get(manager->store, id, &row, &err) < 0)
+		return err.kind == ERR_NOT_FOUND;
+	return row.state == SANDBOX_DELETING;
+}
+
+/* Calls go on in a new, empty sandbox after theirs was deleted behind their back, and a model would
+ * look for its files in vain: remember which one they used. */
+static void note_use(struct manager *manager, struct sandbox *sandbox)
+{
+	const char *owner = sandbox->row.owner, *id = sandbox->row.spec.id;
+	struct default_use *use = NULL;
+
+	for (size_t i = 0; i < DEFAULT_USES_MAX && use == NULL; i++)
+		if (manager->default_uses[i].id[0] != '\0' &&
+		    strcmp(manager->default_uses[i].owner, owner) == 0)
+			use = &manager->default_uses[i];
+	if (use == NULL) {
+		use = &manager->default_uses[manager->next_default_use++ % DEFAULT_USES_MAX];
+		(void)snprintf(use->owner, sizeof use->owner, "%s", owner);
+	} else if (strcmp(use->id, id) == 0) {
+		return;
+	} else if (is_deleted(manager, use->id)) {
+		sandbox->replaces_default = true;
+	}
+	(void)snprintf(use->id, sizeof use->id, "%s", id);
+}
+
+int sandbox_get_default(struct manager *manager, const struct sandbox_options *options,
+                        bool skip_busy, struct sandbox **ret, struct error *err)
+{
+	if (find_or_create(manager, options, skip_busy, ret, err) < 0)
+		return -1;
+	note_use(manager, *ret);
+	return 0;
+}
+
+bool sandbox_take_replacement(struct sandbox *sandbox)
+{
+	bool replaces = sandbox->replaces_default;
+
+	sandbox->replaces_default = false;
+	return replaces;
 }

@@ -27,6 +27,13 @@ struct gate;
 struct gate_log;
 struct history;
 
+/* The default sandbox that the calls of an owner used last: default.c. */
+enum { DEFAULT_USES_MAX = 32 };
+struct default_use {
+	char owner[OWNER_MAX + 1];
+	char id[SPEC_ID_LEN + 1]; /* "": the entry is free */
+};
+
 struct manager {
 	struct loop *loop;
 	struct manager_config config;
@@ -42,6 +49,8 @@ struct manager {
 	struct list guest_calls;  /* requests to other servers: guest.c */
 	bool is_stopping;         /* no sandbox is created or woken any more */
 	struct sandbox *prepared; /* one of `sandboxes`, without a row; NULL: none */
+	struct default_use default_uses[DEFAULT_USES_MAX]; /* of the owners that called last */
+	size_t next_default_use;                           /* the entry that is replaced next */
 };
 
 enum phase {
@@ -92,11 +101,12 @@ struct sandbox {
 	struct gate_log *gate_log; /* NULL: no program has had a network */
 	bool is_unloaded;          /* in manager->unloaded */
 	bool is_guest;             /* awake in another server; `box` is NULL then */
-	bool is_clean;        /* a reset has just removed the files: waking need not do it again */
-	bool reset_pending;   /* to be cleared as soon as it has ended */
-	bool delete_pending;  /* to be deleted as soon as it has ended */
-	bool erase_requested; /* the engine is removing the files for good, or will */
-	bool met_limit;       /* the last end was a limit on memory, disk or locks */
+	bool is_clean;         /* a reset has just removed the files: waking need not do it again */
+	bool reset_pending;    /* to be cleared as soon as it has ended */
+	bool delete_pending;   /* to be deleted as soon as it has ended */
+	bool erase_requested;  /* the engine is removing the files for good, or will */
+	bool met_limit;        /* the last end was a limit on memory, disk or locks */
+	bool replaces_default; /* see sandbox_take_replacement() */
 	struct engine_progress progress; /* of what takes long for the engine; "": none */
 	char path[ENGINE_PATH_SIZE];     /* PATH of its image; "" */
 	char reason[480];                /* why it ended last */

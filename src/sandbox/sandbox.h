@@ -54,6 +54,9 @@ MUST_CHECK int sandbox_create(struct manager *manager, const struct sandbox_opti
  * server has it awake; sandbox_wake() then connects to that server. */
 MUST_CHECK int sandbox_get_default(struct manager *manager, const struct sandbox_options *options,
                                    bool skip_busy, struct sandbox **ret, struct error *err);
+/* Whether calls without a named sandbox use this one because the one that they used before was
+ * deleted, perhaps by another server or `belljar rm`, or has expired. True once. */
+bool sandbox_take_replacement(struct sandbox *sandbox);
 /* Finds an existing sandbox of this owner by id or name. */
 MUST_CHECK int sandbox_find(struct manager *manager, const char *owner, const char *id_or_name,
                             struct sandbox **ret, struct error *err);

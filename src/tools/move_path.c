@@ -41,6 +41,8 @@ static const struct param output[] = {
 	FIELD("target", STRING, "The new path."),
 	FIELD_OPTIONAL("entries", INT, "Files, directories and links that were copied."),
 	FIELD_OPTIONAL("bytes", INT, "Bytes in the files."),
+	FIELD_OPTIONAL("skipped", INT, "Entries that could not be copied."),
+	FIELD_OPTIONAL("first_skipped", STRING, "The first of these."),
 	{ 0 },
 };
 
@@ -54,7 +56,8 @@ struct move_path {
 	bool is_waking;        /* sandbox_wake() of `other` has not called back yet */
 	bool is_moving;        /* the source is removed after the copy */
 	bool made_parents;
-	uint64_t entries, bytes; /* of the copy */
+	uint64_t entries, bytes, skipped; /* of the copy */
+	char first_skipped[SHOWN];        /* printable */
 };
 
 /* --- the answer ----------------------------------------------------------------------------- */
@@ -76,6 +79,12 @@ static void answer_move(struct move_path *m)
 		          mcp_text("copied '%s' to '%s': %" PRIu64 " %s, %" PRIu64 " bytes", from,
 		                   to, m->entries, m->entries == 1 ? "entry" : "entries",
 		                   m->bytes));
+		if (m->skipped != 0) {
+			json_set(structured, "skipped", json_int((json_int_t)m->skipped));
+			json_set(structured, "first_skipped", json_str(m->first_skipped));
+			json_push(content,
+			          mcp_text("[" COPY_SKIPPED "]", m->skipped, m->first_skipped));
+		}
 	} else {
 		json_push(content, mcp_text("moved '%s' to '%s'", from, to));
 		file_report_change(&m->file.work, m->source, true);
@@ -108,6 +117,9 @@ static void on_copied(void *ctx, const struct copy_result *result, const struct 
 	}
 	m->entries = result->moved.entries;
 	m->bytes = result->moved.bytes;
+	m->skipped = result->moved.skipped;
+	(void)utf8_escape(view_of(result->moved.first_skipped), m->first_skipped,
+	                  sizeof m->first_skipped);
 	free(m->target);
 	m->target = mem_dup(result->target);
 	/* The source stays if a part of it could not be copied. */
@@ -193,6 +205,19 @@ static void on_parents(struct file_work *file, const struct files_reply *reply)
 	request_rename(container_of(file, struct move_path, file));
 }
 
+/* rename(2) does not say which of the two directories it may not change. */
+static void fail_permission(struct move_path *m)
+{
+	const char *home = m->file.home != NULL ? m->file.home : SPEC_WORKSPACE;
+	char from[SHOWN], to[SHOWN];
+
+	file_work_fail(&m->file, ERR_INVALID,
+	               "the sandbox's user may not move '%s' to '%s': files below %s and /tmp may "
+	               "be moved, and copy: true leaves the source as it is",
+	               utf8_escape(view_of(m->source), from, sizeof from),
+	               utf8_escape(view_of(m->target), to, sizeof to), home);
+}
+
 /* The source exists, so ERR_NOT_FOUND means that the target's directory does not. */
 static void on_not_renamed(struct file_work *file, const struct error *why)
 {
@@ -213,6 +238,8 @@ static void on_not_renamed(struct file_work *file, const struct error *why)
 		               utf8_escape(view_of(m->target), shown, sizeof shown),
 		               m->args->overwrite ? "delete it first"
 		                                  : "set overwrite to true to replace it");
+	} else if (why->errnum == EACCES || why->errnum == EPERM || why->errnum == EROFS) {
+		fail_permission(m);
 	} else {
 		work_fail(&file->work, why);
 	}

@@ -25,8 +25,8 @@ static const struct param params[] = {
 	ARG_REQUIRED(struct request_args, hosts, STRINGS,
 	             "Such as example.org or *.example.org:8443.", .min = 1, .max = HOSTS_MAX,
 	             .item_max = NET_HOST_SIZE),
-	ARG_REQUIRED(struct request_args, why, STRING, "What for; the user reads it.", .min = 1,
-	             .max = WHY_MAX),
+	ARG_REQUIRED(struct request_args, why, STRING, "What for; the user reads it.",
+	             .also = PARAM_ALSO("reason"), .min = 1, .max = WHY_MAX),
 	WORK_PARAM_SANDBOX(struct request_args, sandbox),
 	{ 0 },
 };

@@ -1,7 +1,9 @@
 #include <stddef.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/text/utf8.h"
 #include "sandbox/process/process.h"
 #include "tools/catalogue.h"
 #include "tools/run/answer/run_result.h"
@@ -11,6 +13,7 @@
 
 /* All arguments together must fit into one EXEC message to the agent. */
 enum { COMMAND_MAX = 60000 };
+enum { ROWS_USUAL = 24, COLUMNS_USUAL = 80 };
 
 struct command_args {
 	const char *command, *sandbox;
@@ -46,17 +49,15 @@ static const struct param params[] = {
 	  .type = PARAM_INT,
 	  .min = 1,
 	  .max = 1000,
-	  .fallback.integer = 24,
 	  .offset = offsetof(struct command_args, rows),
-	  .help = "Of the terminal." },
+	  .help = "Of the terminal; 24 by default." },
 	{ .name = "columns",
 	  .type = PARAM_INT,
 	  .min = 1,
 	  .max = 1000,
-	  .fallback.integer = 80,
 	  .offset = offsetof(struct command_args, columns),
 	  .also = PARAM_ALSO("cols"),
-	  .help = "Likewise." },
+	  .help = "Likewise; 80." },
 	RUN_PARAM_STDIN(struct command_args, run),
 	RUN_PARAM_ENV(struct command_args, run),
 	RUN_PARAM_CWD(struct command_args, run),
@@ -64,6 +65,36 @@ static const struct param params[] = {
 	WORK_PARAM_SANDBOX(struct command_args, sandbox),
 	{ 0 },
 };
+
+/* A shell line in place of a program is refused at once: no program has such a name, and "ls -la:
+ * No such file or directory" does not say what is wrong. A path may have spaces. */
+static int check_program(const char *program, struct error *err)
+{
+	char shown[80];
+
+	if (program[0] == '\0')
+		return error_set(err, ERR_INVALID,
+		                 "argument 'argv[0]': expected a program, got an empty string");
+	if (strchr(program, ' ') != NULL && strchr(program, '/') == NULL)
+		return error_set(err, ERR_INVALID,
+		                 "argument 'argv[0]': '%s' is not the name of a program: give each "
+		                 "argument its own string, or pass a shell line as 'command'",
+		                 utf8_escape(view_of(program), shown, sizeof shown));
+	return work_check_path(program, err);
+}
+
+static int check_terminal(const struct command_args *a, struct error *err)
+{
+	if (!a->pty && (a->rows != 0 || a->columns != 0))
+		return error_set(err, ERR_INVALID,
+		                 "arguments 'rows' and 'columns': they are of a terminal, which a "
+		                 "program has with pty: true and background: true");
+	if (a->pty && !a->background)
+		return error_set(err, ERR_INVALID,
+		                 "argument 'pty': a program with a terminal waits for input: set "
+		                 "background to true, and use process_input and process_output");
+	return 0;
+}
 
 static int check_command(const struct command_args *a, struct error *err)
 {
@@ -76,14 +107,16 @@ static int check_command(const struct command_args *a, struct error *err)
 		        err, ERR_INVALID,
 		        "argument 'command' is missing: expected a shell line, or 'argv' with "
 		        "a program and its arguments");
-	if (a->command == NULL && a->argv.items[0][0] == '\0')
-		return error_set(err, ERR_INVALID,
-		                 "argument 'argv[0]': expected a program, got an empty string");
-	if (a->pty && !a->background)
-		return error_set(err, ERR_INVALID,
-		                 "argument 'pty': a program with a terminal waits for input: set "
-		                 "background to true, and use process_input and process_output");
-	return 0;
+	if (a->command == NULL && check_program(a->argv.items[0], err) < 0)
+		return -1;
+	return check_terminal(a, err);
+}
+
+static uint16_t terminal_size(bool has_terminal, int64_t given, uint16_t usual)
+{
+	if (!has_terminal)
+		return 0;
+	return given != 0 ? (uint16_t)given : usual;
 }
 
 static int run_command(struct mcp_call *call, const void *args, struct error *err)
@@ -94,8 +127,8 @@ static int run_command(struct mcp_call *call, const void *args, struct error *er
 	struct process_work_options options = {
 		.process = { .command = a->command,
 		             .argv = a->command == NULL ? a->argv.items : NULL,
-		             .rows = a->pty ? (uint16_t)a->rows : 0,
-		             .columns = a->pty ? (uint16_t)a->columns : 0 },
+		             .rows = terminal_size(a->pty, a->rows, ROWS_USUAL),
+		             .columns = terminal_size(a->pty, a->columns, COLUMNS_USUAL) },
 		.sandbox = a->sandbox,
 		.is_background = a->background,
 	};

@@ -198,10 +198,19 @@ static bool add_records(struct search_files *s, struct view records)
 	return all;
 }
 
-/* Names what a search without a match did not look at. */
-static const char *unsearched_text(const struct search_files_args *a)
+/* Why nothing was found, as far as the arguments tell: a pattern that was meant as an expression or
+ * for names, or a list of globs, else what a search leaves out. */
+static const char *describe_none(const struct search_files_args *a)
 {
-	if (a->mode == modes[MODE_NAME])
+	const bool is_content = a->mode == modes[MODE_CONTENT];
+
+	if (is_content && !a->regex && strpbrk(a->pattern, "*|^$\\+") != NULL)
+		return ": the pattern was taken as a text; for an expression set regex to true, "
+		       "for names of files set mode to \"name\"";
+	if (is_content && a->names != NULL && strchr(a->names, ',') != NULL &&
+	    strchr(a->names, '{') == NULL)
+		return ": names is one glob; several are one in braces, such as {*.py,*.js}";
+	if (!is_content)
 		return a->hidden ? "" : ": hidden names are not searched";
 	return a->hidden ? ": binary files and files larger than 16 MiB are not searched"
 	                 : ": binary files, hidden names and files larger than 16 MiB are not "
@@ -223,7 +232,7 @@ static void on_found(struct file_work *file, const struct files_reply *reply)
 		json_push(content, mcp_text_view(buf_view(&s->text)));
 	json_push(content, mcp_text("[%zu match%s%s]", count, count == 1 ? "" : "es",
 	                            more ? "; there are more: narrow the pattern, path or names"
-	                            : count == 0 ? unsearched_text(s->args)
+	                            : count == 0 ? describe_none(s->args)
 	                                         : ""));
 	work_answer(&file->work, content, structured);
 }

@@ -166,6 +166,7 @@ static void on_locked(struct file_work *file)
 
 static void on_directory(struct file_work *file, const struct files_reply *reply)
 {
+	const struct write_file *w = container_of(file, struct write_file, file);
 	json_t *structured = json_obj(), *content = json_list();
 	char shown[SHOWN];
 
@@ -173,11 +174,25 @@ static void on_directory(struct file_work *file, const struct files_reply *reply
 	json_set(structured, "path", json_str(file->path));
 	json_set(structured, "bytes", json_int(0));
 	json_set(structured, "size", json_int(0));
-	json_set(structured, "created", json_boolean(true));
-	json_push(content, mcp_text("the directory '%s' exists now",
-	                            utf8_escape(view_of(file->path), shown, sizeof shown)));
+	json_set(structured, "created", json_boolean(!w->exists));
+	json_push(content, mcp_text("the directory '%s' exists %s",
+	                            utf8_escape(view_of(file->path), shown, sizeof shown),
+	                            w->exists ? "already" : "now"));
 	file_report_change(&file->work, file->path, false);
 	work_answer(&file->work, content, structured);
+}
+
+static void on_old_directory(struct file_work *file, const struct files_reply *reply)
+{
+	(void)reply;
+	container_of(file, struct write_file, file)->exists = true;
+	file_work_make_directory(file, file->path, on_directory);
+}
+
+static void on_no_directory(struct file_work *file, const struct error *why)
+{
+	(void)why; /* if the error is not a missing directory, MKDIR fails with the same error */
+	file_work_make_directory(file, file->path, on_directory);
 }
 
 static bool is_directory_path(const char *path)
@@ -215,7 +230,7 @@ static int lock_file(struct work *work, struct error *err)
 	w->content = w->args->content;
 	buf_init(&w->text, 2 * CONTENT_MAX + 2);
 	if (is_directory_path(file->path)) {
-		file_work_make_directory(file, file->path, on_directory);
+		file_work_stat_or(file, file->path, true, on_old_directory, on_no_directory);
 		return 0;
 	}
 	if (file_memory_reserve(&file->reserved, w->content.len, err) < 0)

@@ -61,6 +61,17 @@ const FILES = {
   'node_modules/pkg/index.js': 'module.exports = "package"',
 };
 
+// Packages in a directory of NODE_PATH, where install_packages puts them.
+const SHARED = {
+  'lib/node_modules/pkg/package.json': '{"main":"index.js"}',
+  'lib/node_modules/pkg/index.js': 'module.exports = "not this one"',
+  'lib/node_modules/far/package.json': '{"exports":{"import":"./far.mjs"}}',
+  'lib/node_modules/far/far.mjs': 'import near from "@scope/near"; export default `far ${near}`',
+  'lib/node_modules/@scope/near/package.json': '{"exports":"./near.mjs"}',
+  'lib/node_modules/@scope/near/near.mjs': 'export default "near"',
+};
+const IMPORTS = 'import far from "far"; import near from "@scope/near"; import pkg from "pkg"; import os from "os"\n';
+
 // Status, stdout and stderr must be those of `node main.js`, except for Node's own stack frames.
 async function same_as_node(node, code, options = {}) {
   const kernel = new Kernel(node, { session: false });
@@ -171,6 +182,16 @@ for (const node of nodes) {
       assert.equal(got.out, 'esm helper package esm helper\n');
     });
 
+    test('import finds packages of NODE_PATH, behind those of the project', async () => {
+      for (const [files, found] of [[SHARED, 'not this one'], [{ ...SHARED, ...FILES }, 'package']]) {
+        await with_kernel(node, false, async (kernel) => {
+          write(kernel.workspace, files);
+          const got = await kernel.fresh(`${IMPORTS}console.log(far, near, pkg, typeof os.EOL)`, { env: [`NODE_PATH=/nonexistent:${kernel.workspace}/lib/node_modules`] });
+          assert.deepEqual([got.out, got.err], [`far near near ${found} string\n`, '']);
+        });
+      }
+    });
+
     test('a waiting process exits when its channel is closed', () => with_kernel(node, false, async (kernel) => {
       await kernel.until(() => kernel.frames.length, 'READY');
       assert.deepEqual(kernel.frames, [['ready', version.slice(1)]]);
@@ -216,6 +237,15 @@ for (const node of nodes) {
       ['import own, { n } from "./own.mjs"; own + n', '7'], ['"import x from y"', "'import x from y'"],
       ['import nope from "nope"', { error: 'Error', message: /^Cannot find package 'nope'/, code: 1 }],
     ]));
+
+    test('import finds packages of NODE_PATH, behind those of the project', () => with_kernel(node, {}, async (kernel) => {
+      write(kernel.workspace, { ...SHARED, ...FILES });
+      for (const code of ['process.env.NODE_PATH = `/nonexistent:${process.cwd()}/lib/node_modules`', `${IMPORTS}[far, near, pkg, typeof os.EOL]`, 'void await import("nope")']) {
+        const { shown, error } = await kernel.cell(code);
+        if (code.startsWith('import')) assert.equal(shown[0].text, "[ 'far near', 'near', 'package', 'string' ]");
+        assert.match(error?.message ?? '', code.includes('nope') ? /^Cannot find package 'nope'/ : /^$/);
+      }
+    }));
 
     test('errors have the frames of the cells only', () => session(node, [
       ['function g() { throw new TypeError("no") }\n\ng()', { error: 'TypeError', message: 'no', code: 1, traceback: 'TypeError: no\n    at g (cell-7:1:22)\n    at cell-7:3:1' }, { name: 'cell-7' }],

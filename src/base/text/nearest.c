@@ -1,11 +1,12 @@
 #include "base/text/nearest.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 enum {
-	NAME_LEN_MAX = 64,  /* longer names are never suggested; limits the table on the stack */
-	PREFIX_LEN_MIN = 3, /* shorter prefixes fit too many names */
+	NAME_LEN_MAX = 64,     /* longer names are never suggested; limits the table on the stack */
+	SHORTENED_LEN_MIN = 3, /* shorter texts fit too many names */
 };
 
 static size_t min_of_three(size_t a, size_t b, size_t c)
@@ -41,17 +42,30 @@ static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b
 	return last[b_len];
 }
 
+/* Whether `known` begins as the typed text does, and has its other letters in the same order. */
+static bool is_shortened(const char *typed, const char *known)
+{
+	if (*typed != *known)
+		return false;
+	for (; *typed != '\0' && *known != '\0'; known++)
+		if (*typed == *known)
+			typed++;
+	return *typed == '\0';
+}
+
 void nearest_consider(struct nearest *best, const char *typed, const char *known)
 {
 	size_t typed_len = strlen(typed), known_len = strlen(known);
-	size_t allowed = typed_len / 3 > 1 ? typed_len / 3 : 1;
+	size_t allowed = 2 * (typed_len / 3 > 1 ? typed_len / 3 : 1);
 	size_t d;
 
 	if (typed_len > NAME_LEN_MAX || known_len > NAME_LEN_MAX)
 		return;
-	d = edit_distance(typed, typed_len, known, known_len);
-	if (d > 1 && typed_len >= PREFIX_LEN_MIN && strncmp(known, typed, typed_len) == 0)
-		d = 1;
+	d = 2 * edit_distance(typed, typed_len, known, known_len);
+	if (d > 2 && typed_len >= SHORTENED_LEN_MIN && is_shortened(typed, known))
+		d = strncmp(known, typed, typed_len) == 0 ? 2 : 3;
+	else if (d >= 2 * typed_len)
+		return;
 	if (d > allowed || (best->name != NULL && d >= best->distance))
 		return;
 	best->name = known;

@@ -9,7 +9,9 @@
 (dynamic_import, run_session, replace_imports, make_remove_types, make_tell_value) => {
 	'use strict';
 	const fs = require('fs');
+	const os = require('os');
 	const path = require('path');
+	const url = require('url');
 	const Module = require('module');
 	const util = require('util');
 	const vm = require('vm');
@@ -147,22 +149,70 @@
 		};
 	}
 
+	function link(target, file) {
+		try {
+			if (fs.existsSync(target))
+				fs.symlinkSync(target, file);
+		} catch {
+			// A file of this name exists.
+		}
+	}
+
+	// Links to each package of a directory. Those with a scope, "@scope/name", are one level deeper.
+	function link_packages(from, to) {
+		fs.mkdirSync(to, { recursive: true });
+		for (const name of fs.readdirSync(from))
+			if (name.startsWith('@'))
+				link_packages(path.join(from, name), path.join(to, name));
+			else
+				link(path.join(from, name), path.join(to, name));
+	}
+
+	// The directory of packages in which install_packages has put one, if there is any.
+	function find_shared_modules(name = '.') {
+		return (process.env.NODE_PATH ?? '').split(path.delimiter).find((each) => each && fs.existsSync(path.join(each, name)));
+	}
+
+	// Makes import find packages. Unlike require() it ignores NODE_PATH, so the packages there are linked
+	// too if the project lacks one that the code names.
+	function link_modules(directory, cwd, code) {
+		const to = path.join(directory, 'node_modules');
+		const own = Module._nodeModulePaths(cwd).find((each) => fs.existsSync(each));
+		const shared = find_shared_modules();
+		const names = [...code.matchAll(/\b(?:from|import)\s*\(?\s*(['"])((?:@[^'"/\n]+\/)?[^@./'":\n][^'"/:\n]*)/g)];
+		if (!own || !shared || names.every((found) => fs.existsSync(path.join(own, found[2]))))
+			return link(own ?? shared ?? '', to);
+		link_packages(own, to);
+		link_packages(shared, to);
+	}
+
 	// Makes import find files of the working directory, by symbolic links to them beside the code:
 	// not every version of Node has a hook for import.
 	function link_from_cwd(directory, cwd, code) {
-		const link = (name, target) => {
-			try {
-				if (fs.existsSync(target))
-					fs.symlinkSync(target, path.join(directory, name));
-			} catch {
-				// A file of this name exists.
-			}
-		};
 		for (const found of code.matchAll(/\b(?:from|import)\s*\(?\s*(['"])\.\/([^'"/\n]+)/g))
-			link(found[2], path.join(cwd, found[2]));
-		const modules = Module._nodeModulePaths(cwd).find((each) => fs.existsSync(each));
-		if (modules)
-			link('node_modules', modules);
+			link(path.join(cwd, found[2]), path.join(directory, found[2]));
+		link_modules(directory, cwd, code);
+	}
+
+	// Imports for a cell. It is no file beside which import would find packages, so those of the working
+	// directory and of NODE_PATH are imported by a module beside a link to them.
+	const importers = new Map(); // by directory of packages
+	function import_for_cell(name, options) {
+		const found = /^(?:@[^/]+\/)?[^@./:#][^/:]*(?=\/|$)/.exec(name)?.[0];
+		if (!found || Module.isBuiltin(name))
+			return dynamic_import(name, options);
+		const modules = Module._nodeModulePaths(process.cwd()).find((each) => fs.existsSync(path.join(each, found)))
+			?? find_shared_modules(found);
+		if (!modules)
+			return dynamic_import(name, options);
+		if (!importers.has(modules)) {
+			const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'belljar-import-'));
+			const file = path.join(directory, 'import.mjs');
+			fs.symlinkSync(modules, path.join(directory, 'node_modules'));
+			fs.writeFileSync(file, 'export default (name, options) => import(name, options);\n');
+			importers.set(modules, dynamic_import(url.pathToFileURL(file).href));
+		}
+		return importers.get(modules).then((module) => module.default(name, options));
 	}
 
 	// Removes what `node -e` adds to the globals and `node main.js` does not.
@@ -276,13 +326,16 @@
 			resolve_in_cwd(directory, cwd);
 		process.argv = [process.execPath, file, ...run.args];
 		setImmediate(remove_eval_globals); // -e still adds some after this code has returned
+		// Code is a module because it awaits at its top level, and calls require() all the same.
+		if (is_esm && /\brequire\s*\(/.test(run.code))
+			setImmediate(() => (globalThis.require = Module.createRequire(path.join(cwd, 'main.js'))));
 		setImmediate(Module.runMain, file);
 	}
 
 	if (session) {
 		const to_javascript = is_typescript ? make_remove_types() : (code) => code;
 		run_session({
-			dynamic_import, replace_imports, to_javascript, send_frame, write_all, decode_run, set_stdin, split_env,
+			dynamic_import: import_for_cell, replace_imports, to_javascript, send_frame, write_all, decode_run, set_stdin, split_env,
 		});
 	} else {
 		send_frame('r', process.versions.node);

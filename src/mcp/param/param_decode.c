@@ -7,6 +7,8 @@
 #include "base/text/utf8.h"
 #include "mcp/param/param.h"
 
+enum { NAMES_SIZE = 400 }; /* of the names that an error lists */
+
 /* The position of a value in the arguments, for messages: "edits[3].old". */
 struct place {
 	char path[200];
@@ -39,14 +41,29 @@ static struct place place_of_entry(const struct place *at, size_t index)
 	return inner;
 }
 
+/* Lists the names that a caller may use, with commas between; "" if there are none. */
+static const char *list_names(const struct param *params, char *out, size_t size)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++)
+		if (!p->hidden && used < size)
+			used += (size_t)snprintf(out + used, size - used, "%s%s",
+			                         used != 0 ? ", " : "", p->name);
+	return out;
+}
+
 static int set_type_error(struct decoder *d, const struct param *param, json_t *value,
                           const struct place *at)
 {
-	char expected[200], got[80];
+	char expected[200], got[80], names[NAMES_SIZE];
 
-	return error_set(d->err, ERR_INVALID, "argument '%s': expected %s, got %s", at->path,
+	(void)list_names(param->fields, names, sizeof names);
+	return error_set(d->err, ERR_INVALID, "argument '%s': expected %s, got %s%s%s", at->path,
 	                 param_expected(param, expected, sizeof expected),
-	                 json_describe(value, got, sizeof got));
+	                 json_describe(value, got, sizeof got),
+	                 names[0] != '\0' ? "; an object has: " : "", names);
 }
 
 static int set_size_error(struct decoder *d, const struct param *param, size_t size,
@@ -282,18 +299,12 @@ static int set_unknown_error(struct decoder *d, const struct param *params, cons
 {
 	struct place inner = place_of_member(at, key);
 	struct nearest best = { 0 };
-	char names[400] = "";
-	size_t used = 0;
+	char names[NAMES_SIZE];
 
-	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
-		if (p->hidden)
-			continue;
-		nearest_consider(&best, key, p->name);
-		if (used < sizeof names)
-			used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
-			                         used != 0 ? ", " : "", p->name);
-	}
-	if (used == 0)
+	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++)
+		if (!p->hidden)
+			nearest_consider(&best, key, p->name);
+	if (list_names(params, names, sizeof names)[0] == '\0')
 		return error_set(d->err, ERR_INVALID,
 		                 "argument '%s' is not known, and there are no others: leave it "
 		                 "out",

@@ -62,6 +62,11 @@ struct copy_result {
 	const char *target; /* the path of the copy, for the agent there */
 };
 
+/* The format of what is said about entries that could not be copied: how many, and the first. */
+#define COPY_SKIPPED                                                                               \
+	"%" PRIu64 " skipped (links that lead out of the directory, devices, sockets, unreadable " \
+	"files), the first is '%s'"
+
 /* Texts about what a copy to the host has left out. */
 enum { COPY_NAMES_MAX = 10, COPY_NOTES_MAX = 8192 };
 /* The first names that were left out, each with its kind. Returns their number. */

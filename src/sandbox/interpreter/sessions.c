@@ -145,8 +145,8 @@ static int check_session_name(const char *name, struct error *err)
 			len = 0;
 	if (len == 0 || len > SESSION_NAME_MAX)
 		return error_set(err, ERR_INVALID,
-		                 "session: must be a name of 1 to %d letters, digits and signs, "
-		                 "without spaces",
+		                 "argument 'session': expected a name of 1 to %d letters, digits "
+		                 "and signs, without spaces",
 		                 SESSION_NAME_MAX);
 	return 0;
 }

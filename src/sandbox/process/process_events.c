@@ -12,6 +12,8 @@
 #include "sandbox/sandbox.h"
 
 #define OUTPUT_DIR SPEC_WORKSPACE "/.belljar/output"
+/* The agent's message about a program that is to start in the workspace. */
+#define NO_WORKSPACE "cwd " SPEC_WORKSPACE ": No such file or directory"
 
 /* --- output ----------------------------------------------------------------------------------- */
 
@@ -176,9 +178,24 @@ void process_release(struct process *process)
 			spill_stop(process->sinks[i].spill);
 }
 
+/* Without root on the host the root of a sandbox belongs to its programs, and `rm -rf /workspace`
+ * removes the directory in which all of them start. */
+static void add_workspace_advice(struct process *process)
+{
+	const bool has_tools = sandbox_reader(process->processes->sandbox) == SANDBOX_FOR_TOOLS;
+	const struct error why = process->why;
+
+	if (strncmp(why.msg, NO_WORKSPACE, strlen(NO_WORKSPACE)) == 0)
+		(void)error_set(&process->why, why.kind, "%s: a program has removed it%s", why.msg,
+		                has_tools ? "; run_command {\"command\":\"mkdir " SPEC_WORKSPACE
+		                            "\",\"cwd\":\"/\"} makes it again"
+		                          : "");
+}
+
 void process_fail(struct process *process, const struct error *why)
 {
 	process->why = *why;
+	add_workspace_advice(process);
 	process_release(process);
 	report_end(process, PROCESS_FAILED);
 }

@@ -107,11 +107,8 @@ static void add_summary(struct buf *text, const struct copy_result *result, cons
 		(void)!buf_printf(text, &full, "; %" PRIu64 " left out by .gitignore",
 		                  result->ignored);
 	if (moved->skipped != 0)
-		(void)!buf_printf(text, &full,
-		                  "; %" PRIu64
-		                  " skipped (links that lead out of the directory, devices, "
-		                  "sockets, unreadable files), the first is '%s'",
-		                  moved->skipped, moved->first_skipped);
+		(void)!buf_printf(text, &full, "; " COPY_SKIPPED, moved->skipped,
+		                  moved->first_skipped);
 	copy_add_notes(result, text);
 }
 

@@ -103,6 +103,9 @@ static void answer_call(struct process_work *run)
 
 	save_output_set_files(&run->saved, &result);
 	result.changed = &run->changed;
+	if (result.remark == NULL && sandbox_take_replacement(run->work.sandbox))
+		result.remark = "the sandbox that earlier calls used was deleted or has expired, "
+		                "with its files and sessions: this is a new one";
 	if (run->options.sandbox != NULL)
 		result.sandbox = sandbox_row(run->work.sandbox)->spec.id;
 	if (run->pictures.blocks != NULL)

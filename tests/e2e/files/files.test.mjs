@@ -520,6 +520,11 @@ test('search_files finds lines and names', async () => {
   assert.match(textOf(none), /^\[0 matches: binary files, hidden names and files larger than 16 MiB are not searched\]$/);
   assert.equal(textOf(await search_files({ pattern: '*.rs', mode: 'name', path: 's' })), '[0 matches: hidden names are not searched]');
   assert.equal(textOf(await search_files({ pattern: '*.rs', mode: 'name', path: 's', hidden: true })), '[0 matches]');
+  const why = async (args) => textOf(await search_files({ path: 's', ...args }));
+  const TEXT = '[0 matches: the pattern was taken as a text; for an expression set regex to true, for names of files set mode to "name"]';
+  for (const pattern of ['*.py', '^alpha', 'alpha|Beta', '\\bBeta']) assert.equal(await why({ pattern }), TEXT, pattern);
+  assert.equal(await why({ pattern: 'two', names: '*.py,*.txt' }), '[0 matches: names is one glob; several are one in braces, such as {*.py,*.js}]');
+  assert.equal(await why({ pattern: 'gamma', hidden: true }), '[0 matches: binary files and files larger than 16 MiB are not searched]');
 });
 
 test('many matches and long lines are bounded', async () => {

@@ -54,9 +54,19 @@ test('move_path copies inside a sandbox and into another', async () => {
   refused(await move_path({ path: 'c', target: 'x', to_sandbox: 'none-such' }), /there is no sandbox 'none-such'/);
 });
 
+test('move_path says what it may not move, and what a copy has left out', async () => {
+  await sh('mkdir -p k/ro && echo 1 > k/x && mkfifo k/pipe && chmod 555 k/ro');
+  refused(await move_path({ path: 'k/x', target: 'k/ro/x' }),
+    /^the sandbox's user may not move 'k\/x' to 'k\/ro\/x': files below \/workspace and \/tmp may be moved, and copy: true leaves/);
+  await sh('chmod 755 k/ro');
+  const copied = await move_path({ path: 'k', target: 'k2', copy: true });
+  assert.match(copied.content[1].text, /\[1 skipped \(links .*devices, sockets.*\), the first is 'pipe'\]/);
+  assert.deepEqual([structuredOf(copied).skipped, structuredOf(copied).first_skipped], [1, 'pipe']);
+});
+
 test('write_file makes a directory of a path that ends in a slash', async () => {
-  structuredOf(await write_file({ path: 'made/by/hand/' }));
-  structuredOf(await write_file({ path: 'made/by/hand/', content: '' }));
+  assert.equal(structuredOf(await write_file({ path: 'made/by/hand/' })).created, true);
+  assert.equal(structuredOf(await write_file({ path: 'made/by/hand/', content: '' })).created, false);
   assert.equal(await sh('stat -c %F made/by/hand'), 'directory\n');
   refused(await write_file({ path: 'made/x/', content: 'text' }), /ends in a slash/);
   refused(await write_file({ path: 'made/file' }), /argument 'content' is missing/);

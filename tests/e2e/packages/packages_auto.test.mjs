@@ -134,10 +134,14 @@ test('a module of npm is installed, and the packages of a project', async (t) =>
   const answer = structuredOf(result);
   assert.equal(answer.stdout, 'true\n');
   assert.match(answer.note, /belljar installed is-number@/);
+  const imported = { language: 'javascript', code: 'import number from "is-number"\nconsole.log(number(5))' };
+  for (const more of [{}, { session: 'imports' }]) assert.equal(structuredOf(await own.run_code({ ...imported, ...more })).stdout, 'true\n');
   await own.write_file({ path: 'p/package.json', content: '{"dependencies": {"is-odd": "2.0.0"}}' });
   await own.write_file({ path: 'p/main.js', content: 'console.log(require("is-odd")(5))' });
   const project = structuredOf(await own.run_command({ command: 'node main.js', cwd: 'p' }, { timeout: 180000 }));
   assert.equal(project.stdout, 'true\n');
   assert.match(project.note, /is-odd@2\.0\.0/);
+  const both = { language: 'javascript', code: 'import number from "is-number"; import odd from "is-odd"\nconsole.log(number(5), odd(5))', cwd: 'p' };
+  for (const more of [{}, { session: 'imports' }]) assert.equal(structuredOf(await own.run_code({ ...both, ...more })).stdout, 'true true\n');
   await (await session).close();
 });

@@ -186,6 +186,13 @@ test('JavaScript without a session answers the value of its last statement', asy
   assert.equal(textOf(await run_code({ language: 'javascript', code: 'console.log("before")\n1 + 1' })), 'before\n2');
 });
 
+test('JavaScript that awaits at its top level may call require()', async (t) => {
+  if (!structuredOf(await tools.sandbox_info()).languages.includes('javascript')) return t.skip('no javascript');
+  const code = "const os = require('os'), own = require('./own.js');\nawait null;\nconsole.log(typeof os.EOL, own, typeof module)";
+  const files = [{ path: 'own.js', content: 'module.exports = 5' }];
+  assert.equal(structuredOf(await run_code({ language: 'javascript', code, files })).stdout, 'string 5 undefined\n');
+});
+
 test('TypeScript without a session answers the value of its last statement, if Node runs it', async (t) => {
   const server = await open(t, { MOUNTS: `${dirname(process.execPath)}:/home/coderunner/.local/bin` });
   const { run_code } = toolsOf(() => server);

@@ -1,9 +1,13 @@
 // What belljar tells about a run besides its output: processes that were ended, limits, time-outs,
 // a missing network. Paths that begin with ~.
 import assert from 'node:assert/strict';
+import { chmodSync, chownSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { notOn, PATIENCE_MS } from '../lib/programs.mjs';
+import { BELLJAR, ENGINE, notOn, PATIENCE_MS } from '../lib/programs.mjs';
 import { open, refused, sandboxed, structuredOf, allTextOf as textOf, toolsOf } from '../lib/sandboxed.mjs';
+import { connectV1 } from '../lib/sdk.mjs';
 
 const tools = sandboxed();
 const { run_command, run_code, create_sandbox, update_sandbox, read_file, write_file, edit_file, delete_path, delete_sandbox, list_directory, search_files } = tools;
@@ -256,6 +260,25 @@ test('java that finds too little memory is told how to plan with the memory of t
   assert.match(textOf(await run_command({ command })), /memory: java plans with the memory of the machine, .* 1024 MiB: pass -XX:MaxRAM=1024m to java, -J-XX:MaxRAM=1024m to javac\]$/);
 });
 
+test('a workspace that a program has removed can be made again', { skip: ENGINE === 'docker' || process.getuid() !== 0 ? 'only root can become another user' : false }, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'belljar-nobody-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  copyFileSync(BELLJAR, join(dir, 'belljar'));
+  for (const [name, id] of [['belljar', 0], ['', 65534]]) {
+    chmodSync(join(dir, name), 0o755);
+    chownSync(join(dir, name), id, id);
+  }
+  const args = ['--reuid', '65534', '--regid', '65534', '--clear-groups', join(dir, 'belljar')];
+  const session = await connectV1(t, { program: 'setpriv', args, env: { HOME: dir, BELLJAR_STATE_DIR: join(dir, 'state') } });
+  const nobody = toolsOf(async () => session);
+  await nobody.run_command({ command: 'rm -rf /workspace' });
+  const gone = await nobody.run_command({ command: 'ls' });
+  refused(gone, /^cwd \/workspace: No such file or directory: a program has removed it; run_command \{.*\} makes it again$/);
+  structuredOf(await nobody.run_command(JSON.parse(/\{.*\}/.exec(textOf(gone))[0])));
+  assert.equal(structuredOf(await nobody.run_command({ command: 'pwd' })).stdout, '/workspace\n');
+  await session.close();
+});
+
 test('sudo is answered with what to do instead', async () => {
   assert.match(structuredOf(await run_command({ command: 'sudo ls' })).note, /^programs of a sandbox are not root and cannot become root: leave sudo out$/);
 });
@@ -270,6 +293,14 @@ test('without a network clients fail at once, and the answer says why', async ()
   for (const [program, command] of [['Rscript', `Rscript -e 'install.packages("x")'`], ['apt-get', 'apt-get update']])
     if (stdout.includes(`/${program}`)) assert.match(textOf(await run_command({ command })), /\[belljar: .*has no network unless it is given one/, command);
   if (stdout.includes('/curl')) assert.match(textOf(await run_command({ command: 'curl -s http://example.com' })), NO_NETWORK);
+  if (stdout.includes('/curl')) {
+    assert.match(textOf(await run_command({ command: 'curl -s http://example.com | head -3' })), NO_NETWORK);
+    assert.doesNotMatch(textOf(await run_command({ command: 'curl -s http://localhost:1 | head -3' })), NO_NETWORK);
+  }
+  const caught = "import urllib.request\ntry: urllib.request.urlopen('http://example.com')\nexcept Exception as e: print(e)";
+  assert.match(textOf(await run_code({ language: 'python', code: caught })), NO_NETWORK);
+  assert.match(textOf(await run_code({ language: 'python', code: caught, session: 'caught' })), NO_NETWORK);
+  assert.doesNotMatch(textOf(await run_code({ code: "print('Name or service not known', 'x' * 5000)" })), NO_NETWORK);
   assert.doesNotMatch(textOf(await run_command({ command: 'echo curl >&2; exit 6' })), NO_NETWORK);
   if (stdout.includes('/git')) assert.match(textOf(await run_command({ command: 'git clone https://example.com/a' })), NO_NETWORK);
   for (const command of ['pip install no-such-package', 'npm install no-such-package']) {

@@ -122,6 +122,14 @@ test('run_command reports a missing program', async () => {
   refused(await run_command({ argv: ['no-such-program'] }), /no-such-program/);
 });
 
+test('git commits in a new sandbox, and an identity of its own counts more', notOn('docker', 'the image has a /etc of its own'), async (t) => {
+  if (structuredOf(await run_command({ command: 'command -v git' })).exit_code !== 0) return t.skip('there is no git');
+  const commit = 'git init -q repo && cd repo && git commit -q --allow-empty -m 1 && git log --format="%an <%ae>"';
+  assert.equal(structuredOf(await run_command({ command: commit })).stdout, 'coderunner <coderunner@sandbox>\n');
+  const own = 'git config user.name Me && git commit -q --allow-empty -m 2 && git log -1 --format=%an';
+  assert.equal(structuredOf(await run_command({ command: own, cwd: 'repo' })).stdout, 'Me\n');
+});
+
 test('run_code tells a compile error from a failure of the program', notOn('docker', 'the image has no compiler'), async (t) => {
   const result = await run_code({ language: 'c', code: 'int main(void) { return 0 }' });
   if (result.isError && /not (installed|there)|no .*compiler/i.test(textOf(result))) return t.skip(textOf(result));
@@ -199,6 +207,8 @@ const BAD = [
   ['run_command', { command: 'a', argv: ['b'] }, /^arguments 'command' and 'argv': give one of them/],
   ['run_command', { command: '' }, /^argument 'command': expected a string of 1 to/],
   ['run_command', { argv: [''] }, /^argument 'argv\[0\]': expected a program, got an empty string$/],
+  ['run_command', { argv: ['ls -la'] }, /^argument 'argv\[0\]': 'ls -la' is not the name of a program: give each argument its own string, or pass a shell line as 'command'$/],
+  ['run_command', { argv: ['~/x'] }, /^'~\/x' begins with ~, which only shells expand: use \/home\/coderunner\/x/],
   ['run_command', { argv: 'ls' }, /^argument 'argv': expected an array of strings/],
   ['run_command', { command: 'x', cwd: '/not/there' }, /^argument 'cwd': .*\/not\/there/],
   ['run_command', { argv: ['x'], cwd: '/etc/passwd' }, /^argument 'cwd': the path is not a directory$/],

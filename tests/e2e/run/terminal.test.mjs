@@ -31,6 +31,7 @@ test('a background program has a terminal of the size asked for, and the size ca
 
 test('pty is refused where it cannot work', async () => {
   refused(await run_command({ command: 'true', pty: true }), /^argument 'pty': .*background/);
+  refused(await run_command({ command: 'true', rows: 10 }), /^arguments 'rows' and 'columns': they are of a terminal, which a program has with pty: true/);
   const { process } = structuredOf(await run_command({ command: 'sleep 60', background: true }));
   refused(await process_input({ process, rows: 10, columns: 10 }), /has no terminal: start the program with run_command and pty/);
   refused(await process_input({ process, rows: 10 }), /^arguments 'rows' and 'columns': give both/);

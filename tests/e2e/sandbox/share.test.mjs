@@ -41,6 +41,18 @@ test('logs shows what is running, and what ended with a server that was killed',
   await until([['read line; exit 3', 'exit code 3'], ['sleep 1000', 'ended with its server'], ['true', 'exit code 0']]);
 });
 
+test('the next run after the default sandbox was deleted says so, once', async (t) => {
+  const state = stateDir(t);
+  const { run_command, run_code, update_sandbox } = await server(t, state);
+  const GONE = /\[belljar: the sandbox that earlier calls used was deleted or has expired, with its files and sessions: this is a new one\]/;
+  assert.doesNotMatch(allTextOf(await run_command({ command: 'echo 1 > f; ls' })), GONE);
+  assert.equal(verbsOf({ state })('rm', ['default']).status, 0);
+  assert.match(allTextOf(await run_code({ code: 'import os; print(os.listdir())' })), GONE);
+  assert.doesNotMatch(allTextOf(await run_command({ command: 'ls' })), GONE);
+  await update_sandbox({ name: 'kept' }); // calls use a new sandbox, but the old one is there
+  assert.doesNotMatch(allTextOf(await run_command({ command: 'ls' })), GONE);
+});
+
 test('commands in a terminal use a sandbox that a server has awake', async (t) => {
   const state = stateDir(t);
   const { session, run_command, sandbox_info } = await server(t, state);

@@ -17,7 +17,7 @@
 #include "engine/native/root/internal.h"
 
 enum {
-	FORMAT = 7, /* part of the name: increase it when the content of a skeleton changes */
+	FORMAT = 8, /* part of the name: increase it when the content of a skeleton changes */
 	LIST_MAX = 1 << 20,
 	HEAD_MAX = 80,
 };

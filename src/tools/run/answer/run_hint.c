@@ -12,13 +12,14 @@
 #include "sandbox/sandbox.h"
 #include "tools/run/answer/run_result.h"
 
-enum { MESSAGES_MAX = 20 };
+enum { MESSAGES_MAX = 20, CAUGHT_MAX = 2048 };
 enum hint_kind {
 	HINT_NETWORK,
 	HINT_SYSTEM_PACKAGES,
 	HINT_R_PACKAGES,
 	HINT_ROOT,
 	HINT_PACKAGES,
+	HINT_NODE_PACKAGES,
 	HINT_PTRACE,
 	HINT_SESSION,
 	HINT_STDIN,
@@ -52,7 +53,8 @@ static const struct hint {
 	                                 "Temporary failure resolving", "module lookup disabled",
 	                                 "(from versions: none)",
 	                                 "problem related to network connectivity",
-	                                 "no suitable address found", "ouldn't resolve host" } },
+	                                 "no suitable address found", "ouldn't resolve host",
+	                                 "getaddrinfo ENOTFOUND" } },
 	/* "PLACE": where the operator can install programs for sandboxes. */
 	[HINT_SYSTEM_PACKAGES] = { .text = "packages of the system cannot be installed in a "
 	                                   "sandbox, which has no network unless it is given "
@@ -76,8 +78,13 @@ static const struct hint {
 	                              "sudo: The \"no new privileges\" flag is set" } },
 	[HINT_PACKAGES] = { .text = "packages that are missing can be installed with "
 	                            "install_packages",
-	                    .messages = { "No module named '", "Cannot find package '",
-	                                  "Error: Cannot find module '@" } },
+	                    .messages = { "No module named '" } },
+	/* For import in a file, Node looks into no directory of packages but the project's. */
+	[HINT_NODE_PACKAGES] = { .text = "packages that are missing can be installed with "
+	                                 "install_packages; those that a file imports must be "
+	                                 "listed in the package.json of its directory",
+	                         .messages = { "Cannot find package '",
+	                                       "Error: Cannot find module '@" } },
 	[HINT_PTRACE] = { .text = "debuggers and LeakSanitizer need ptrace, which belljar allows "
 	                          "if it is started with --calls debug",
 	                  .messages = { "PTRACE_TRACEME", "PTRACE_SEIZE", "PTRACE_ATTACH",
@@ -135,6 +142,37 @@ static const struct {
 	const char *program;
 	int code;
 } silent[] = { { "curl", 6 }, { "wget", 4 } };
+
+/* A pipeline, a "!" of a session or a script hides the exit code of a silent program. Without a
+ * network it can reach the sandbox itself only. */
+static bool is_silent_pass(const struct run_result *result, const struct run_fit *fit)
+{
+	const char *label = result->state->label;
+
+	if (fit->out.len + fit->errors.len != 0 || strstr(label, "://") == NULL ||
+	    strstr(label, "localhost") != NULL || strstr(label, "127.0.0.1") != NULL ||
+	    result->limits_of == NULL || sandbox_network_mode(result->limits_of) != NET_MODE_NONE)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(silent); i++)
+		if (strstr(label, silent[i].program) != NULL)
+			return true;
+	return false;
+}
+
+/* Code that catches the error and prints it passes, and its message is on stdout. There only whole
+ * phrases count, and only in a short output: a long one is rather a text about networks. */
+static bool prints_network_error(struct view out)
+{
+	const struct hint *hint = &hints[HINT_NETWORK];
+
+	if (out.len == 0 || out.len > CAUGHT_MAX)
+		return false;
+	for (size_t i = 0; i < MESSAGES_MAX && hint->messages[i] != NULL; i++)
+		if (strchr(hint->messages[i], ' ') != NULL &&
+		    memmem(out.ptr, out.len, hint->messages[i], strlen(hint->messages[i])) != NULL)
+			return true;
+	return false;
+}
 
 static bool is_silent_failure(const struct process_state *state, const struct run_fit *fit)
 {
@@ -194,7 +232,10 @@ static enum hint_kind find_hint(const struct run_result *result, const struct ru
 		    has_message(hint, view_of(error)) || has_message(hint, view_of(name)))
 			return kind;
 	}
-	return !has_passed && is_silent_failure(state, fit) ? HINT_NETWORK : HINT_COUNT;
+	if (has_passed ? is_silent_pass(result, fit) || prints_network_error(buf_view(&fit->out))
+	               : is_silent_failure(state, fit))
+		return HINT_NETWORK;
+	return HINT_COUNT;
 }
 
 /* Without cgroups, memory and processes are limited when the sandbox starts: update_sandbox refuses
@@ -264,7 +305,8 @@ bool run_hint(const struct run_result *result, const struct run_fit *fit, char o
 	const char *text, *place;
 
 	/* The remark tells more about a package than that it can be installed. */
-	if (kind == HINT_COUNT || (result->knows_packages && kind == HINT_PACKAGES))
+	if (kind == HINT_COUNT ||
+	    (result->knows_packages && (kind == HINT_PACKAGES || kind == HINT_NODE_PACKAGES)))
 		return false;
 	text = hints[kind].text;
 	if (text == NULL) {

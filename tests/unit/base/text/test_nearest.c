@@ -70,6 +70,20 @@ static void prefix_of_a_name_is_near(void **state)
 	assert_string_equal(best_of("abx", closer), "abx");
 }
 
+static void shortened_name_is_near(void **state)
+{
+	static const char *const tools[] = { "run_code", "run_command", "write_file", NULL };
+	static const char *const short_names[] = { "r", "go", NULL };
+
+	assert_string_equal(best_of("run_cmd", tools), "run_command");
+	assert_string_equal(best_of("wrt_fl", tools), "write_file");
+	assert_null(best_of("cmd", tools)); /* it begins otherwise */
+	assert_null(best_of("rn", tools));
+	assert_null(best_of("", short_names)); /* nothing of the typed text would stay */
+	assert_null(best_of("x", short_names));
+	assert_string_equal(best_of("gp", short_names), "go");
+}
+
 static void names_above_64_bytes_are_ignored(void **state)
 {
 	char typed[80], known[80];
@@ -91,6 +105,7 @@ int main(void)
 		TEST(closest_name_is_found),
 		TEST(first_of_the_closest_names_wins),
 		TEST(prefix_of_a_name_is_near),
+		TEST(shortened_name_is_near),
 		TEST(names_above_64_bytes_are_ignored),
 	};
 

@@ -223,7 +223,7 @@ static void error_names_argument_expectation_and_value(void **state)
 		{ "{\"text\":\"a\",\"edits\":[{\"old\":\"1\"},{\"odl\":\"2\"}]}", ERR_INVALID,
 		  "argument 'edits[1].odl' is not known; did you mean 'old'? There are: old, all" },
 		{ "{\"text\":\"a\",\"edits\":[7]}", ERR_INVALID,
-		  "argument 'edits[0]': expected an object, got the number 7" },
+		  "argument 'edits[0]': expected an object, got the number 7; an object has: old, all" },
 		{ "{\"text\":\"a\",\"conut\":5}", ERR_INVALID,
 		  "argument 'conut' is not known; did you mean 'count'? There are: " NAMES },
 		{ "{\"text\":\"a\",\"zzzzzz\":5}", ERR_INVALID,

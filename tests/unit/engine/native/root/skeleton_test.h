@@ -25,6 +25,7 @@ static const struct {
 	{ "etc/environment", S_IFREG | 0644, "TOKEN=x" },
 	{ "etc/fonts", S_IFDIR | 0700, NULL },
 	{ "etc/fonts/fonts.conf", S_IFREG | 0644, "x" },
+	{ "etc/gitconfig", S_IFREG | 0644, "[user]\n\tname = host\n" },
 	{ "etc/group", S_IFREG | 0644, "host:x:7:" },
 	{ "etc/java", S_IFREG | 04755, "java" },
 	{ "etc/java-17-openjdk", S_IFDIR | 0755, NULL },
@@ -181,6 +182,9 @@ static const struct {
 	{ "etc/belljar/python", S_IFREG | 0755, "#!/bin/sh\nexec python3 \"$@\"\n" },
 	{ "etc/fpc-3.2.2.cfg", S_IFREG | 0644, "-Fu/usr/lib/fpc" },
 	{ "etc/fpc.cfg", S_IFLNK | 0777, "/etc/alternatives/fpc.cfg" },
+	{ "etc/gitconfig", S_IFREG | 0644,
+	  "[user]\n\tname = coderunner\n\temail = coderunner@sandbox\n"
+	  "[safe]\n\tdirectory = *\n" },
 	{ "etc/group", S_IFREG | 0644,
 	  "root:x:0:\ntty:x:5:\nusers:x:100:\nbelljar:x:999:\ncoderunner:x:1000:\n"
 	  "nogroup:x:65534:\n" },
