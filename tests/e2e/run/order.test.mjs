@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sandboxed, structuredOf } from '../lib/sandboxed.mjs';
 
-const { run_code, run_command } = sandboxed();
+const { process_output, run_code, run_command } = sandboxed();
 const texts = (result) => result.content.map((block) => block.text ?? block.type);
 
 test('stdout and stderr of a command alternate as they were printed', async () => {
@@ -43,6 +43,19 @@ for (const [name, run] of [
     for (let i = 0; i < 20; i++) assert.equal(texts(await run())[0], ALTERNATING);
   });
 }
+
+// The first answer comes before the end of the program, the second one is the rest.
+test('output of a process that goes on is answered in order, before and after the first answer', async () => {
+  const command = `${SHELL}; until [ -e further ]; do sleep 0.01; done; rm further; ${SHELL}`;
+  for (let i = 0; i < 5; i++) {
+    const { process } = structuredOf(await run_command({ command, background: true }));
+    await run_command({ command: 'sleep 0.1' });
+    assert.ok(texts(await process_output({ process, since: 0, wait_s: 0 }))[0].startsWith(ALTERNATING));
+    await run_command({ command: 'touch further' });
+    const rest = texts(await process_output({ process, wait_s: 60, until_end: true }))[0];
+    assert.ok(rest.startsWith(ALTERNATING), rest);
+  }
+});
 
 test('a process that changes between its streams too often is answered stream by stream', async () => {
   const command = 'for i in $(seq 100); do echo o; sleep 0.01; echo e >&2; sleep 0.01; done';
