@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -20,7 +21,8 @@ enum {
 	FLOOD = 4096, /* writes in FLOOD_MS, after which signals are switched off */
 	FLOOD_MS = 1000,
 	TRIES = 4,
-	LATE_MS = 10, /* how much later than its bytes the signal of a write may come */
+	YIELDS = 3,
+	LATE_MS = 100, /* how much later than its bytes the signal of a write may come */
 	SCRATCH_BYTES = 256 * 1024,
 };
 
@@ -169,10 +171,10 @@ void write_order_renew(struct program *program)
 {
 	struct write_order *order = &program->order;
 
-	append_waiting(program, order->quiet);
 	for (size_t i = 0; order->quiet >> i != 0; i++)
 		if (order->quiet & 1u << i && program->pumps[i].source.fd >= 0)
 			set_signals(program->pumps[i].source.fd, true);
+	append_waiting(program, order->quiet);
 	order->quiet = 0;
 	order->writes = 0;
 	order->since_ms = clock_now_ms();
@@ -194,7 +196,6 @@ static uint32_t bytes_of_stretch(struct program *program, size_t at, uint32_t wa
 {
 	const struct write_stretch *stretch = &program->order.stretches[at];
 	struct pump *pump = &program->pumps[stretch->pump];
-	struct pollfd state = { .fd = pump->source.fd };
 	uint64_t writes = 0, lines = 0;
 	char *text;
 	size_t n;
@@ -202,16 +203,15 @@ static uint32_t bytes_of_stretch(struct program *program, size_t at, uint32_t wa
 	for (size_t i = at; i < program->order.count; i++)
 		if (program->order.stretches[i].pump == stretch->pump)
 			writes += program->order.stretches[i].writes;
-	/* The last signal of a pipe whose write end was closed is not that of a write. */
-	if (poll(&state, 1, 0) > 0)
-		writes--;
-	if (writes <= stretch->writes || pump->channel == WIRE_CONTROL_OUT ||
+	if (writes == stretch->writes || pump->channel == WIRE_CONTROL_OUT ||
 	    waiting > WIRE_PAYLOAD_MAX)
 		return waiting;
 	text = outgoing_payload(&pump->stream->agent->out);
 	n = peek(pump, text, waiting);
 	for (size_t i = 0; i < n; i++)
 		lines += text[i] == '\n' || i == n - 1;
+	/* The last signal of a pipe whose write end was closed is not that of a write. */
+	writes -= (program->order.closed & 1u << stretch->pump) != 0;
 	lines = (lines * stretch->writes + writes - 1) / writes;
 	for (size_t i = 0; i < n; i++)
 		if (text[i] == '\n' && --lines == 0)
@@ -219,18 +219,40 @@ static uint32_t bytes_of_stretch(struct program *program, size_t at, uint32_t wa
 	return waiting;
 }
 
+/* Notes which write ends are closed. */
+static void note_closed(struct program *program)
+{
+	struct pollfd states[PROGRAM_PUMPS];
+
+	for (size_t i = 0; i < PROGRAM_PUMPS; i++)
+		states[i] = (struct pollfd){ .fd = program->pumps[i].source.fd };
+	(void)poll(states, PROGRAM_PUMPS, 0);
+	program->order.closed = 0;
+	for (size_t i = 0; i < PROGRAM_PUMPS; i++)
+		program->order.closed |= (uint8_t)((states[i].revents != 0) << i);
+}
+
 /* A byte whose signal has not come yet was written after those of all signals that came. So the
- * bytes are counted before the signals are read, until no more signals come. */
+ * bytes are counted before the signals are read, until no more signals come. The kernel queues a
+ * signal shortly after it has made the bytes visible: where bytes are to be divided, the writer gets
+ * time for that. */
 static void measure(struct program *program, uint32_t *waiting)
 {
+	struct write_order *order = &program->order;
 	uint32_t signals_before;
 
 	for (int i = 0; i < TRIES; i++) {
-		signals_before = program->order.signals;
+		signals_before = order->signals;
 		for (size_t k = 0; k < PROGRAM_PUMPS; k++)
 			waiting[k] = waiting_bytes(&program->pumps[k]);
 		collect_signals();
-		if (program->order.signals == signals_before)
+		if (order->count > 1)
+			note_closed(program);
+		for (int k = 0; k < YIELDS && order->count > 1; k++) {
+			(void)sched_yield();
+			collect_signals();
+		}
+		if (order->signals == signals_before)
 			return;
 	}
 }
@@ -245,9 +267,12 @@ struct pump *write_order_next(struct pump *ready, size_t *ret_max)
 	if (clock_now_ms() - order->since_ms >= FLOOD_MS)
 		write_order_renew(program);
 	measure(program, waiting);
-	/* A message that came without a signal: the output that waits is sent before it. */
+	/* Bytes came without a signal: those of pumps that have none are sent first, and all output
+	 * before a message. */
 	if (order->count == 0 && ready->channel == WIRE_CONTROL_OUT)
 		append_waiting(program, (1u << PROGRAM_PUMPS) - 1);
+	else if (order->count == 0)
+		append_waiting(program, order->quiet);
 	for (size_t i = 0; i < order->count;) {
 		struct write_stretch *stretch = &order->stretches[i];
 		struct pump *pump = &program->pumps[stretch->pump];

@@ -37,6 +37,7 @@ struct write_order {
 	} stretches[WRITE_STRETCHES_MAX]; /* that were not sent yet, oldest first */
 	uint8_t count;
 	uint8_t quiet;     /* bits: the pumps whose signals are switched off */
+	uint8_t closed;    /* bits: the pumps whose write end was closed before the last signals */
 	uint32_t signals;  /* how many came */
 	uint32_t writes;   /* since since_ms */
 	uint64_t since_ms; /* when the second began in which writes are counted */
