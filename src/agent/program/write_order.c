@@ -234,8 +234,8 @@ static void note_closed(struct program *program)
 
 /* A byte whose signal has not come yet was written after those of all signals that came. So the
  * bytes are counted before the signals are read, until no more signals come. The kernel queues a
- * signal shortly after it has made the bytes visible: where bytes are to be divided, the writer gets
- * time for that. */
+ * signal shortly after it has made the bytes visible: where bytes are to be divided, the writer
+ * gets time for that. */
 static void measure(struct program *program, uint32_t *waiting)
 {
 	struct write_order *order = &program->order;
@@ -266,6 +266,12 @@ struct pump *write_order_next(struct pump *ready, size_t *ret_max)
 
 	if (clock_now_ms() - order->since_ms >= FLOOD_MS)
 		write_order_renew(program);
+	*ret_max = pump_allowed_bytes(ready);
+	ready->early_ms = 0;
+	if (order->count == 0 && (order->quiet & 1u << self) != 0)
+		collect_signals();
+	if (order->count == 0 && (order->quiet & 1u << self) != 0)
+		return ready; /* a flood: nothing has to be counted */
 	measure(program, waiting);
 	/* Bytes came without a signal: those of pumps that have none are sent first, and all output
 	 * before a message. */
