@@ -13,6 +13,7 @@
 #include "agent/dispatch.h"
 #include "agent/files/export/export.h"
 #include "agent/program/reach.h"
+#include "agent/program/write_order.h"
 #include "agent/setup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -180,6 +181,7 @@ static int add_sources(int channel, int out, struct error *err)
 	    fcntl(out, F_SETFD, FD_CLOEXEC) < 0)
 		return error_sys(err, "prepare the descriptors of the channel and of SIGCHLD");
 	agent.out.fd = out;
+	write_order_init();
 	if (fd_set_nonblocking(channel, err) < 0 || poller_init(&agent.poller, err) < 0 ||
 	    source_add(&agent.in, agent.poller.outer, channel, EPOLLIN, NULL, err) < 0 ||
 	    source_add(&agent.out_ready, agent.poller.outer, out, 0, NULL, err) < 0 ||

@@ -77,13 +77,13 @@ enum wire_phase {
 struct wire_spec {
 	const char *name;    /* NULL: the type is unknown */
 	const char *summary; /* one line for PROTOCOL.md */
-	enum wire_from from;
-	enum wire_phase phase; /* in which it may be sent */
-	enum wire_kind opens;  /* the kind of stream it opens; NONE: it opens none */
-	unsigned kinds;        /* mask of 1 << kind of the streams it may be sent on */
-	bool uses_credit;      /* its payload counts against the channel's credit */
-	bool on_channel;       /* its header names a channel */
-	bool once;             /* it may be sent at most once on a stream */
+	enum wire_from from : 8;
+	enum wire_phase phase : 8; /* in which it may be sent */
+	enum wire_kind opens : 8;  /* the kind of stream it opens; NONE: it opens none */
+	uint8_t kinds;             /* mask of 1 << kind of the streams it may be sent on */
+	bool uses_credit;          /* its payload counts against the channel's credit */
+	bool on_channel;           /* its header names a channel */
+	bool once;                 /* it may be sent at most once on a stream */
 	struct wire_record record;
 };
 

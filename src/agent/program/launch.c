@@ -35,11 +35,16 @@ static void lower_limit(struct rlimit *value, rlim_t max)
 }
 
 /* The agent has raised its own soft limit of descriptors; the program gets at most the one from
- * before, which the spawner has lowered where the host's file table is small. */
+ * before, which the spawner has lowered where the host's file table is small. The agent has lowered
+ * its soft limit of signals (program/write_order.c). */
 static int set_limits(const struct launch *launch, struct error *err)
 {
-	struct rlimit files;
+	struct rlimit files, signals;
 
+	if (getrlimit(RLIMIT_SIGPENDING, &signals) == 0) {
+		signals.rlim_cur = signals.rlim_max;
+		(void)setrlimit(RLIMIT_SIGPENDING, &signals);
+	}
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = launch->files;
 		(void)setrlimit(RLIMIT_NOFILE, &files);

@@ -268,6 +268,7 @@ static void on_message(struct stream *stream, const struct wire_message *message
 
 	switch ((int)message->type) {
 	case WIRE_DATA:
+		write_order_renew(program);
 		if (channel == WIRE_IN)
 			program->mid_line = is_mid_line(message->data.bytes);
 		return feed_put(feed, message->data.bytes);
@@ -354,7 +355,8 @@ static int open_feeds(struct stream *stream, struct program_io *io, struct error
 	return 0;
 }
 
-static int open_pump(struct stream *stream, uint8_t channel, int *fd, struct error *err)
+static int open_pump(struct stream *stream, uint8_t channel, int *fd, bool has_terminal,
+                     struct error *err)
 {
 	struct pump *pump = pump_of(&stream->program, channel);
 
@@ -363,19 +365,23 @@ static int open_pump(struct stream *stream, uint8_t channel, int *fd, struct err
 	if (pump_open(pump, stream, channel, *fd, on_output_end, err) < 0)
 		return -1;
 	*fd = -1; /* the pump owns it now */
+	if (!has_terminal)
+		pump_set_ordered(pump);
 	return 0;
 }
 
 static int open_sources(struct stream *stream, struct program_io *io, struct error *err)
 {
-	if (open_feeds(stream, io, err) < 0 || open_pump(stream, WIRE_OUT, &io->out, err) < 0 ||
-	    open_pump(stream, WIRE_ERR, &io->err, err) < 0 ||
-	    open_pump(stream, WIRE_CONTROL_OUT, &io->control, err) < 0 ||
+	bool has_terminal = io->launch->has_terminal;
+
+	if (open_feeds(stream, io, err) < 0 ||
+	    open_pump(stream, WIRE_OUT, &io->out, has_terminal, err) < 0 ||
+	    open_pump(stream, WIRE_ERR, &io->err, has_terminal, err) < 0 ||
+	    open_pump(stream, WIRE_CONTROL_OUT, &io->control, has_terminal, err) < 0 ||
 	    source_add(&stream->program.keeper, stream->agent->poller.inner, io->keeper, EPOLLIN,
 	               on_keeper, err) < 0)
 		return -1;
 	io->keeper = -1;
-	pump_set_older(pump_of(&stream->program, WIRE_CONTROL_OUT), stream->program.pumps, 2);
 	return 0;
 }
 

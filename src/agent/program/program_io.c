@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/program/write_order.h"
 #include "agent/user.h"
 #include "base/error.h"
 #include "base/fd.h"
@@ -119,5 +120,8 @@ int program_io_open(struct program_io *io, struct launch *launch, int null, stru
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
 		if (*ends[i] >= 0 && fd_set_nonblocking(*ends[i], err) < 0)
 			return -1;
+	for (size_t i = 1; i < ARRAY_LEN(ends); i++)
+		if (*ends[i] >= 0 && !launch->has_terminal)
+			write_order_watch(*ends[i]);
 	return 0;
 }

@@ -19,15 +19,8 @@ struct pump {
 	uint8_t channel;
 	bool finishing; /* only `left` more bytes are sent */
 	uint64_t left;
-	/* For the pump of an interpreter's messages: the pumps of its output, which send the output
-	 * that was printed before a message first. NULL: any other pump. */
-	struct pump *older;
-	size_t older_count;
-	bool is_waiting; /* output was counted, and has to be sent before messages */
-	uint64_t ahead;  /* in a pump of output: bytes to send before messages */
-	/* Which of the stream's pumps got output first, from 1, if that was before STARTED and was
-	 * not read yet; else 0. */
-	uint8_t rank;
+	bool is_ordered;   /* sends in turn with the others of its program: write_order.h */
+	uint64_t early_ms; /* when bytes were sent whose signal had not come yet; 0: none */
 	void (*ended)(struct pump *pump); /* after END was sent; may end the stream */
 };
 
@@ -35,9 +28,10 @@ struct pump {
 MUST_CHECK int pump_open(struct pump *pump, struct stream *stream, uint8_t channel, int fd,
                          void (*ended)(struct pump *), struct error *err);
 void pump_credit(struct pump *pump);
-/* Makes `pump` send its bytes after those that wait in the pumps `older`, as far as they have
- * credit. */
-void pump_set_older(struct pump *pump, struct pump *older, size_t count);
+/* Puts the pump of a program in order with the others. */
+void pump_set_ordered(struct pump *pump);
+/* How many bytes may be read now. */
+size_t pump_allowed_bytes(const struct pump *pump);
 /* The program and its descendants have exited: sends what is in the pipe now and ends, even if some
  * other process still holds the write end open. */
 void pump_finish(struct pump *pump);

@@ -2,9 +2,9 @@
  *
  * Bytes of one stream in a row are one entry. A process that changes between its streams more often
  * than the journal has entries gets no order: its streams are answered one after the other. The
- * order of stdout and stderr is that in which the agent read two pipes, which for bytes that were
- * printed within a moment may differ from the order of the writes. A display is in its place: the
- * agent sends what was printed before it, and Python waits until the agent has read it.
+ * order is that in which the agent sends the bytes, which is that of the writes
+ * (agent/program/write_order.h). A display is in its place too: Python waits until the agent has
+ * read it.
  *
  *   (zeroed) -> journal_add_bytes, journal_add_display    (the struct belongs to the caller) */
 #pragma once

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "sandbox/process/process.h"
 
 /* A program that alternates between stdout and stderr with every byte fills the parts before the
  * ring, and its oldest bytes are lost sooner. */
@@ -65,6 +66,8 @@ void output_log_add(struct output_log *log, bool is_stderr, struct view bytes)
 {
 	size_t at, first, skip;
 
+	if (bytes.len == 0)
+		return;
 	if (!log->is_open || log->size == 0) {
 		log->start = log->end += bytes.len;
 		return;
@@ -100,6 +103,30 @@ static void copy_bytes(const struct output_log *log, uint64_t from, uint64_t to,
 		(void)!buf_add(into, (struct view){ log->ring + at, len }, &err);
 		from += len;
 	}
+}
+
+size_t output_log_entries(const struct output_log *log, uint64_t from, uint64_t to,
+                          struct process_entry *ret, size_t max)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < log->part_count; i++) {
+		uint64_t at = nth_part(log, i)->at;
+		uint64_t end = i + 1 < log->part_count ? nth_part(log, i + 1)->at : log->end;
+
+		at = at < from ? from : at;
+		end = end > to ? to : end;
+		if (at >= end)
+			continue;
+		if (count == max)
+			return 0;
+		ret[count++] = (struct process_entry){
+			.kind = nth_part(log, i)->is_stderr ? PROCESS_ENTRY_STDERR
+			                                    : PROCESS_ENTRY_STDOUT,
+			.bytes = end - at,
+		};
+	}
+	return count;
 }
 
 void output_log_read(const struct output_log *log, uint64_t since, size_t max, struct buf *out,

@@ -15,6 +15,7 @@
 #include "base/view.h"
 
 struct buf;
+struct process_entry;
 
 /* A stretch of bytes of one stream, from offset `at` to the next part. */
 struct output_part {
@@ -38,3 +39,7 @@ void output_log_add(struct output_log *log, bool is_stderr, struct view bytes);
 /* Appends at most `max` bytes from `since` on; see process_read(). */
 void output_log_read(const struct output_log *log, uint64_t since, size_t max, struct buf *out,
                      struct buf *errors, uint64_t *next, uint64_t *lost);
+/* The stretches of the bytes between two offsets that are kept. Returns how many; 0: none, or more
+ * than `max`. */
+size_t output_log_entries(const struct output_log *log, uint64_t from, uint64_t to,
+                          struct process_entry *ret, size_t max);

@@ -137,22 +137,43 @@ const char *process_last_line(const struct process *process, char *out, size_t s
 
 /* --- detached processes ----------------------------------------------------------------------- */
 
-/* The log begins with the output so far, if the captures still have all of it: stdout first, then
- * stderr, because the order between the two is not known any more. */
+/* Adds the output so far in its order, or, if that is not known, stdout in front of stderr. */
+static void log_output_so_far(struct process *process)
+{
+	const struct journal *journal = &process->journal;
+	struct process_stream out = process_stream(process, false);
+	struct process_stream errors = process_stream(process, true);
+	char *copies[] = { process_stream_copy(&out), process_stream_copy(&errors) };
+	struct view rest[2] = { { copies[0], process_stream_kept(&out) },
+		                { copies[1], process_stream_kept(&errors) } };
+
+	for (size_t i = 0; !journal->is_full && i < journal->count; i++) {
+		bool is_stderr = journal->entries[i].kind == PROCESS_ENTRY_STDERR;
+		struct view part = { rest[is_stderr].ptr, (size_t)journal->entries[i].bytes };
+
+		if (journal->entries[i].kind == PROCESS_ENTRY_DISPLAY)
+			continue;
+		output_log_add(&process->log, is_stderr, part);
+		rest[is_stderr].ptr += part.len;
+		rest[is_stderr].len -= part.len;
+	}
+	output_log_add(&process->log, false, rest[0]);
+	output_log_add(&process->log, true, rest[1]);
+	free(copies[0]);
+	free(copies[1]);
+}
+
+/* The log begins with the output so far, if the captures still have all of it. */
 static void open_log(struct process *process)
 {
-	struct capture *out = &process->sinks[0].capture, *errors = &process->sinks[1].capture;
+	bool is_complete = capture_left_out(&process->sinks[0].capture) == 0 &&
+	                   capture_left_out(&process->sinks[1].capture) == 0;
 
-	if (capture_left_out(out) != 0 || capture_left_out(errors) != 0) {
-		output_log_open(&process->log);
-		return;
-	}
-	process->log.end = 0;
+	if (is_complete)
+		process->log.end = 0;
 	output_log_open(&process->log);
-	output_log_add(&process->log, false, capture_head(out));
-	output_log_add(&process->log, false, capture_tail(out));
-	output_log_add(&process->log, true, capture_head(errors));
-	output_log_add(&process->log, true, capture_tail(errors));
+	if (is_complete)
+		log_output_so_far(process);
 }
 
 void process_detach(struct process *process)
@@ -176,6 +197,12 @@ void process_read(struct process *process, uint64_t since, size_t max, struct bu
 	output_log_read(&process->log, since, max, out, errors, next, lost);
 	if (process_is_over(process) && *next == process->log.end)
 		process->is_read = true;
+}
+
+size_t process_read_entries(const struct process *process, uint64_t from, uint64_t to,
+                            struct process_entry *ret)
+{
+	return output_log_entries(&process->log, from, to, ret, PROCESS_ENTRIES_MAX);
 }
 
 void process_set_read_offset(struct process *process, uint64_t offset)

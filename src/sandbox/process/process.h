@@ -164,6 +164,10 @@ const char *process_last_line(const struct process *process, char *out, size_t s
 /* Hands the process over to its sandbox, and keeps its output for process_read() from now on. */
 void process_detach(struct process *process);
 bool process_is_detached(const struct process *process);
+/* The order of the bytes between two offsets: at most PROCESS_ENTRIES_MAX stretches. Returns how
+ * many; 0: there are more. */
+size_t process_read_entries(const struct process *process, uint64_t from, uint64_t to,
+                            struct process_entry *ret);
 /* Appends output from byte `since` on, counted over both streams in the order of arrival, to the
  * two buffers: at most `max` bytes. *next: the offset to continue at. *lost: how many bytes between
  * `since` and the first one returned are no longer kept. */

@@ -176,6 +176,8 @@ static void answer_with_log(struct process_call *pc, struct process *process,
 	size_t limit = pc->options.limit == 0 || pc->options.limit > max ? max : pc->options.limit;
 	uint64_t since = pc->options.since >= 0 ? (uint64_t)pc->options.since
 	                                        : process_read_offset(process);
+	struct process_entry entries[PROCESS_ENTRIES_MAX];
+	struct process_state state = *result->state;
 	struct output_part part = { .lost = 0 };
 
 	buf_init(&part.out, limit);
@@ -185,6 +187,12 @@ static void answer_with_log(struct process_call *pc, struct process *process,
 	result->has_more = part.next < result->next;
 	result->next = part.next;
 	result->lost = part.lost;
+	if (state.display_count == 0) {
+		state.entries = entries;
+		state.entry_count = process_read_entries(process, since + part.lost, part.next,
+		                                         entries);
+		result->state = &state;
+	}
 	result->out.head = buf_view(&part.out);
 	result->errors.head = buf_view(&part.errors);
 	result->out.tail = result->errors.tail = (struct view){ NULL, 0 };

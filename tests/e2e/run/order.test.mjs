@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sandboxed, structuredOf } from '../lib/sandboxed.mjs';
 
-const { run_code, run_command } = sandboxed();
+const { process_output, run_code, run_command } = sandboxed();
 const texts = (result) => result.content.map((block) => block.text ?? block.type);
 
 test('stdout and stderr of a command alternate as they were printed', async () => {
@@ -14,15 +14,46 @@ test('stdout and stderr of a command alternate as they were printed', async () =
   assert.equal(structuredOf(result).stderr, '2\n');
 });
 
-// The agent sees which of two pipes got bytes first, but not always: the kernel may report both at once.
-test('a program that prints to both streams and exits at once is answered in order', async () => {
-  for (const [command, expected] of [
-    ['echo 1 >&2; echo 2', '[belljar: stderr]\n1\n[belljar: stdout]\n2\n'],
-    ['echo 1; echo 2 >&2', '1\n[belljar: stderr]\n2\n'],
-  ]) {
-    let good = 0;
-    for (let i = 0; i < 20; i++) good += texts(await run_command({ command }))[0] === expected;
-    assert.ok(good >= 16, `${command}: ${good} of 20`);
+// Programs that print four lines at once, to stdout and stderr in turn.
+const SHELL = 'echo a; echo b >&2; echo c; /bin/echo d >&2';
+const NODE = "console.log('a'); console.error('b'); console.log('c'); console.error('d')";
+const PERL = '$| = 1; print "a\\n"; print STDERR "b\\n"; print "c\\n"; print STDERR "d\\n";';
+const PYTHON = "import sys; print('a'); print('b', file=sys.stderr); print('c'); print('d', file=sys.stderr)";
+const RUBY = "puts 'a'; warn 'b'; puts 'c'; warn 'd'; nil";
+const C = `#include <stdio.h>
+int main(void) { setvbuf(stdout, NULL, _IONBF, 0); puts("a"); fputs("b\\n", stderr); puts("c"); fputs("d\\n", stderr); }`;
+const ALTERNATING = 'a\n[belljar: stderr]\nb\n[belljar: stdout]\nc\n[belljar: stderr]\nd\n';
+
+for (const [name, run] of [
+  ['a command', () => run_command({ command: SHELL })],
+  ['a command of Node', () => run_command({ command: `node -e "${NODE}"` })],
+  ['a command of Python', () => run_command({ command: `python3 -u -c "${PYTHON}"` })],
+  ['Bash', () => run_code({ language: 'bash', code: SHELL })],
+  ['a session of Bash', () => run_code({ language: 'bash', session: 'bash', code: SHELL })],
+  ['Node', () => run_code({ language: 'javascript', code: `${NODE};` })],
+  ['a session of Node', () => run_code({ language: 'javascript', session: 'node', code: NODE })],
+  ['Perl', () => run_code({ language: 'perl', code: PERL })],
+  ['Ruby', () => run_code({ language: 'ruby', code: RUBY })],
+  ['a session of Ruby', () => run_code({ language: 'ruby', session: 'ruby', code: RUBY })],
+  ['C', () => run_command({ command: `[ -e order ] || printf %s '${C}' | cc -xc -o order - && exec ./order` })],
+]) {
+  test(`lines that ${name} prints at once are answered in order`, async (t) => {
+    const [first] = texts(await run());
+    if (/there is no interpreter|command not found/.test(first)) return t.skip(first);
+    for (let i = 0; i < 20; i++) assert.equal(texts(await run())[0], ALTERNATING);
+  });
+}
+
+// The first answer comes before the end of the program, the second one is the rest.
+test('output of a process that goes on is answered in order, before and after the first answer', async () => {
+  const command = `${SHELL}; until [ -e further ]; do sleep 0.01; done; rm further; ${SHELL}`;
+  for (let i = 0; i < 5; i++) {
+    const { process } = structuredOf(await run_command({ command, background: true }));
+    await run_command({ command: 'sleep 0.1' });
+    assert.ok(texts(await process_output({ process, since: 0, wait_s: 0 }))[0].startsWith(ALTERNATING));
+    await run_command({ command: 'touch further' });
+    const rest = texts(await process_output({ process, wait_s: 60, until_end: true }))[0];
+    assert.ok(rest.startsWith(ALTERNATING), rest);
   }
 });
 
@@ -62,6 +93,17 @@ print('c')
       const result = await run_code({ session, code });
       assert.deepEqual(texts(result), ['a\n[belljar: stderr]\nb\n' + '[belljar: stdout]\na\n[belljar: stderr]\nb\n'.repeat(2)]);
     }
+  });
+
+  test(`what Python, the programs that it starts and its values print comes in order, in ${where}`, async () => {
+    const code = `import subprocess, sys
+print('a')
+subprocess.run('echo b; echo c >&2', shell=True)
+print('d', file=sys.stderr)
+display(1)
+print('e')`;
+    const expected = 'a\nb\n[belljar: stderr]\nc\nd\n1\n[belljar: stdout]\ne\n';
+    for (let i = 0; i < 20; i++) assert.deepEqual(texts(await run_code({ session, code })), [expected]);
   });
 
   test(`Python that changes between its streams very often loses nothing, in ${where}`, async () => {

@@ -24,7 +24,7 @@ static bool is_order_known(const struct run_result *r, const struct run_fit *fit
 			bytes[state->entries[i].kind == PROCESS_ENTRY_STDERR] +=
 			        state->entries[i].bytes;
 	return state->entry_count > 1 && fit->out_missing == 0 && fit->errors_missing == 0 &&
-	       !r->has_more && bytes[0] == process_stream_kept(&r->out) &&
+	       bytes[0] == process_stream_kept(&r->out) &&
 	       bytes[1] == process_stream_kept(&r->errors) &&
 	       len + state->entry_count * HEADING_MAX <= r->max;
 }

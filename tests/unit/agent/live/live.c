@@ -80,6 +80,8 @@ static void on_bytes(void *ctx, uint8_t channel, struct view bytes)
 		s->hash[channel] = add_hash(s->hash[channel], bytes);
 	if (!s->counts_only)
 		live_keep(&s->got[channel], bytes);
+	if (s->joins)
+		live_keep(&s->joined, bytes);
 	if (!s->holds_back)
 		channel_consumed(s->stream, channel, bytes.len);
 }
@@ -162,6 +164,7 @@ static struct live_stream *add_stream(struct live *live)
 		s->hash[i] = hash_start;
 	}
 	buf_init(&s->records, LIVE_KEEP_MAX);
+	buf_init(&s->joined, LIVE_KEEP_MAX);
 	return s;
 }
 
@@ -237,6 +240,7 @@ static struct live_stream *open_exec(struct live *live, const struct live_run *r
 
 	s->counts_only = run->counts_only;
 	s->hashes = run->hashes;
+	s->joins = run->joins;
 	s->holds_back = run->holds_back;
 	s->keeps_open = run->keeps_open;
 	if (run->flags & WIRE_EXEC_STDIN)

@@ -51,6 +51,7 @@ struct live_stream {
 
 	/* what was received: */
 	struct buf got[WIRE_CHANNELS]; /* bytes, unless `counts_only` */
+	struct buf joined;             /* those of all channels as they came, if `joins` */
 	uint64_t bytes[WIRE_CHANNELS]; /* how many */
 	uint64_t hash[WIRE_CHANNELS];  /* FNV-1a of them, if `hashes` */
 	uint8_t ended;                 /* mask of channels */
@@ -66,7 +67,7 @@ struct live_stream {
 
 	/* how the stream is handled; a test may change these at any time: */
 	bool counts_only; /* bytes are not kept */
-	bool hashes;
+	bool hashes, joins;
 	bool holds_back;    /* no credit is given back: the agent has to wait */
 	uint8_t sends_on;   /* WIRE_IN, or WIRE_CONTROL_IN */
 	struct view input;  /* what is sent, repeatedly, */
@@ -191,7 +192,7 @@ struct live_run {
 	size_t limit_count;
 	const char *input; /* for WIRE_EXEC_STDIN: sent, then END */
 	bool keeps_open;   /* no END */
-	bool counts_only, hashes, holds_back;
+	bool counts_only, hashes, joins, holds_back;
 };
 
 void live_add_texts(struct wire_texts *list, struct buf *buf, const char *const *texts);

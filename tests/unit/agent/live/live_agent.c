@@ -299,6 +299,7 @@ static void free_streams(struct live *live)
 		for (unsigned j = 0; j < WIRE_CHANNELS; j++)
 			buf_done(&live->streams[i]->got[j]);
 		buf_done(&live->streams[i]->records);
+		buf_done(&live->streams[i]->joined);
 		free(live->streams[i]);
 	}
 	live->count = 0;
