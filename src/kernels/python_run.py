@@ -3,7 +3,6 @@
 # runs code once.
 ONLY_AST, ALLOW_AWAIT = 0x400, 0x2000  # ast.PyCF_ONLY_AST, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 TREE_BYTES = 4096  # for longer code compile_text() is faster
-STORE_NAME = compile('a=0', '', 'exec').co_code[4 if sys.version_info >= (3, 11) else 2]
 NAMES_MAX, NAMES_BYTES = 200, 4096
 IN_MEMORY = '/dev/shm/'
 
@@ -111,8 +110,8 @@ def compile_text(code, path):
         if lines[at].startswith('sys.std'):
             break
         try:
-            last = compile('\n' * at + '\n'.join(lines[at:]), path, 'eval', 0, True)
-            codes = [compile('\n'.join(lines[:at]) + '\n', path, 'exec', 0, True), last]
+            last = compile_plain('\n' * at + '\n'.join(lines[at:]), path, eval)
+            codes = [compile_plain('\n'.join(lines[:at]) + '\n', path), last]
             break
         except SyntaxError:
             last = None
@@ -123,6 +122,40 @@ def compile_text(code, path):
     if last is None or ends_in_semicolon(text):
         codes = [compile(code, path, 'exec', 0, True)]
     return codes, stored_names(codes[0])
+
+
+def compile_plain(text, path, execute=exec):
+    """As compile(), whose first call makes the classes of syntax trees, for a tenth of Python's start,
+    while exec() and eval() need none: a trace function takes their code before its first line runs.
+    A warning is an error, because it would not name the path."""
+    warnings, codes, tracer = sys.modules['_warnings'], [], sys.gettrace()
+    if not hasattr(warnings, '_filters_mutated') or sys.version_info < (3, 8):
+        return compile(text, path, execute.__name__, 0, True)
+
+    def stop(frame, event, arg):
+        codes.append(frame.f_code)
+        raise EOFError
+
+    warnings.filters.insert(0, ('error', None, Warning, None, 0))
+    warnings._filters_mutated()
+    sys.settrace(stop)
+    try:
+        execute(text, {})
+    except EOFError:
+        return rename_code(codes[0], path)
+    finally:
+        sys.settrace(tracer)
+        del warnings.filters[0]
+        warnings._filters_mutated()
+
+
+def rename_code(code, path):
+    consts = [rename_code(each, path) if type(each) is type(code) else each
+              for each in code.co_consts]
+    return code.replace(co_filename=path, co_consts=tuple(consts))
+
+
+STORE_NAME = compile_plain('a=0', '').co_code[4 if sys.version_info >= (3, 11) else 2]
 
 
 def stored_names(code):

@@ -109,6 +109,8 @@ SAME = {
     "exception group": "try:\n    ExceptionGroup\nexcept NameError:\n    pass\nelse:\n    raise ExceptionGroup('g', [ValueError(1), KeyError(2)])",
     "garbage": "import gc; print(gc.isenabled(), gc.get_threshold(), gc.garbage, gc.get_debug())",
     "umask and limits": "import os, resource; u = os.umask(0); print(oct(u), resource.getrlimit(resource.RLIMIT_NOFILE), os.nice(0))",
+    "nothing is left of the compilation": ("import sys, warnings\nf = lambda: lambda: 0\n"
+                                           "print(sys.gettrace(), warnings.filters, f().__code__.co_filename)"),
     "main imports itself": "import __main__; print(__main__.__file__ == __file__)",
     "a traceback of an import": ("import broken", {"files": {"broken.py": "def f():\n    1/0\nf()\n"}}),
 }
@@ -126,6 +128,12 @@ class Versions(unittest.TestCase):
                     self.addCleanup(kernel.end)
                     got = kernel.run("import sys\nprint('out')\nprint('err', file=sys.stderr)\n5", is_cell=is_session)
                     self.assertEqual((got.out, got.err, got.shown), ("out\n", "err\n", [("text/plain", "5", "")]))
+            with self.subTest(python=python.parts[-3], is_once=True):
+                kernel = OnceKernel(python=str(python))
+                self.addCleanup(kernel.end)
+                got = kernel.run("def f():\n    return 1/0\nprint('out')\nf()")
+                self.assertEqual((got.out, got.code), ("out\n", 1))
+                self.assertIn('/main.py", line 2, in f\n', got.err)
 
 
 class Same(unittest.TestCase):
@@ -482,6 +490,12 @@ class Once(unittest.TestCase):
     def test_names_are_found_without_a_syntax_tree(self):
         self.kernel.run("import os.path as p, sys\nfor i in 'a': j, (k, *l) = 1, 'bc'\nj += 1\nprint(len(l))")
         self.assertEqual(sorted(self.kernel.former.split()), ["i", "j", "k", "l", "p", "sys"])
+
+    def test_classes_of_syntax_trees_are_not_made(self):
+        """That would take a tenth of the time of a short run. Python 3.14 has no _filters_mutated."""
+        got = self.kernel.run("import _warnings\nprint([c for c in object.__subclasses__() if c.__name__ == 'AST'"
+                              " and hasattr(_warnings, '_filters_mutated')])")
+        self.assertEqual((got.out, got.err), ("[]\n", ""))
 
     def test_last_expression_is_the_same_without_a_syntax_tree(self):
         zygote = Kernel()
