@@ -162,12 +162,14 @@ KERNELS := $(patsubst src/%_image.S,build/%.o,$(wildcard src/kernels/*_image.S))
 # Without Python, eight zero bytes say that there is no code, and sandboxes use the text.
 KERNEL_PYTHON ?= /usr/bin/python3
 
-build/kernels/python.code: scripts/compile-kernel.py src/kernels/python_image.S $(wildcard src/kernels/python*.py src/kernels/*/*.py)
+build/kernels/python_once.code: LEFT_OUT := --once
+build/kernels/python.code build/kernels/python_once.code: scripts/compile-kernel.py src/kernels/python_image.S $(wildcard src/kernels/python*.py src/kernels/*/*.py)
 	$(say) GEN $@
 	@mkdir -p $(@D)
-	$(Q)$(KERNEL_PYTHON) -I -B scripts/compile-kernel.py src/kernels/python_image.S $@ || head -c 4 /dev/zero >$@
+	$(Q)$(KERNEL_PYTHON) -X no_debug_ranges -I -B scripts/compile-kernel.py $(LEFT_OUT) src/kernels/python_image.S $@ || \
+		head -c 4 /dev/zero >$@
 
-build/kernels/python.o: build/kernels/python.code
+build/kernels/python.o: build/kernels/python.code build/kernels/python_once.code
 
 build/kernels/%.o: src/kernels/%_image.S $(filter-out %.c %.h %.S,$(wildcard src/kernels/*.* src/kernels/*/*.*))
 	$(say) AS $@

@@ -1,8 +1,8 @@
 #include "kernels/kernels.h"
 
 /* From python_image.S. */
-extern const char kernel_python_loader[], kernel_python_boot[], kernel_python_text[],
-        kernel_python_end[];
+extern const char kernel_python_loader[], kernel_python_boot[], kernel_python_once_boot[],
+        kernel_python_text[], kernel_python_end[];
 extern const char python_modules_text[], python_modules_end[];
 
 static const char *const loader_options[] = { "-c", kernel_python_loader, NULL };
@@ -12,17 +12,23 @@ static const char *const startup_env[] = {
 
 #define PYTHON_PROGRAM                                                                             \
 	.language = "python", .runners = " python3 python ", .options = loader_options,            \
-	.text = kernel_python_boot, .text_end = kernel_python_text, .source = kernel_python_text,  \
-	.source_end = kernel_python_end, .startup_env = startup_env, .limits_data = true,          \
-	.saves_in_memory = true
+	.source = kernel_python_text, .source_end = kernel_python_end, .startup_env = startup_env, \
+	.limits_data = true, .saves_in_memory = true
 
 const struct kernel_program kernel_python = {
-	PYTHON_PROGRAM,      .session_prefix = "session = True", .fresh_prefix = "",
-	.is_reusable = true, .once = &kernel_python_once,
+	PYTHON_PROGRAM,
+	.text = kernel_python_boot,
+	.text_end = kernel_python_once_boot,
+	.session_prefix = "session = True",
+	.fresh_prefix = "",
+	.is_reusable = true,
+	.once = &kernel_python_once,
 };
 
 const struct kernel_program kernel_python_once = {
 	PYTHON_PROGRAM,
+	.text = kernel_python_once_boot,
+	.text_end = kernel_python_text,
 	.fresh_prefix = "once = True",
 	.waiting = &kernel_python,
 };

@@ -1,10 +1,13 @@
 /* python_image.S - Python programs: the loader for the command line; the kernel for BOOT; and the
  * program of tool_help. BOOT has the rest of a line, which may be a prefix, and the kernel as
- * compiled code (scripts/compile-kernel.py). A second BOOT, for a Python with another byte code, has
- * the kernel as text: python.py and behind it, as strings, the parts that not every process needs. */
+ * compiled code (scripts/compile-kernel.py), with fewer parts for a process that is for one run. A
+ * second BOOT, for a Python with another byte code, has the kernel as text: python.py and behind it,
+ * as strings, the parts that not every process needs. */
 	.section .rodata, "a", %progbits
-	.global kernel_python_loader, kernel_python_boot, kernel_python_text, kernel_python_end
-	.hidden kernel_python_loader, kernel_python_boot, kernel_python_text, kernel_python_end
+	.global kernel_python_loader, kernel_python_boot, kernel_python_once_boot
+	.hidden kernel_python_loader, kernel_python_boot, kernel_python_once_boot
+	.global kernel_python_text, kernel_python_end
+	.hidden kernel_python_text, kernel_python_end
 	.global python_modules_text, python_modules_end
 	.hidden python_modules_text, python_modules_end
 kernel_python_loader:
@@ -13,6 +16,9 @@ kernel_python_loader:
 kernel_python_boot:
 	.ascii "\n"
 	.incbin "build/kernels/python.code"
+kernel_python_once_boot:
+	.ascii "\n"
+	.incbin "build/kernels/python_once.code"
 kernel_python_text:
 	.incbin "src/kernels/python.py"
 	.ascii "\nFRESH = r'''"

@@ -29,14 +29,15 @@ def source():
     return runpy.run_path(str(COMPILE))["read_text"](IMAGE).encode()
 
 
-def compiled(python, cache={}):
+def compiled(python, once=False, cache={}):
     """The compiled kernel for this Python, as scripts/compile-kernel.py makes it; for a Python in which that fails,
     an empty one, so that the text is used."""
-    if python not in cache:
+    options = ["--once"] if once else []
+    if (python, *options) not in cache:
         with tempfile.NamedTemporaryFile() as out:
-            done = subprocess.run([python, "-I", "-B", COMPILE, IMAGE, out.name], stderr=subprocess.DEVNULL)
-            cache[python] = bytes(4) if done.returncode else pathlib.Path(out.name).read_bytes()
-    return cache[python]
+            done = subprocess.run([python, "-I", "-B", COMPILE, *options, IMAGE, out.name], stderr=subprocess.DEVNULL)
+            cache[python, *options] = bytes(4) if done.returncode else pathlib.Path(out.name).read_bytes()
+    return cache[python, *options]
 
 
 def frame(kind, *values):
@@ -100,7 +101,7 @@ class Kernel:
         self.count = 0
         self.buffer = b""
         if boot is None:
-            code = compiled(python) if code is None else code
+            code = compiled(python, once) if code is None else code
             line = b"session = True" if session else b"once = True" if once else b""
             boot = (b"former = '%s';" % former.encode() if former else b"") + line + b"\n" + code
         self.send_boot(boot)
