@@ -123,6 +123,14 @@ static void on_display(void *ctx, const struct kernel_message *message)
 	code->run.events->display(code->run.ctx, message);
 }
 
+static void on_exited(void *ctx)
+{
+	struct code_run *code = ctx;
+
+	if (code->run.events->exited != NULL)
+		code->run.events->exited(code->run.ctx);
+}
+
 /* Another run may borrow the interpreter as soon as this one has ended, so its flow-control credit
  * is returned now, and not when the output has reached its file. */
 static void return_interpreter(struct code_run *code)
@@ -169,7 +177,7 @@ static void on_gone(void *ctx, const struct run_end *end, const struct error *wh
 }
 
 static const struct interpreter_user_events user_events = { on_started, on_output, on_display,
-	                                                    on_ended, on_gone };
+	                                                    on_exited,  on_ended,  on_gone };
 
 /* --- handing the code over -------------------------------------------------------------------- */
 

@@ -98,12 +98,16 @@ static bool is_exit_unrelated(const struct interpreter *interpreter, const struc
 }
 
 /* The limits that the program met are found out before its end is reported, which asks the agent
- * once more: code that arrives meanwhile needs another interpreter. */
+ * once more: code that arrives meanwhile needs another interpreter. The end of a process that
+ * serves several runs is not the end of the code. */
 static void on_program_exited(void *ctx)
 {
 	struct interpreter *interpreter = ctx;
 
 	interpreter->has_exited = true;
+	if (interpreter->stage == INTERPRETER_RUNNING && interpreter->is_ready &&
+	    !interpreter->program->is_reusable && !interpreter->is_session)
+		interpreter->user->exited(interpreter->user_ctx);
 }
 
 static void on_program_ended(void *ctx, const struct run_end *run_end)

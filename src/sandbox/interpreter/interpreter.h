@@ -42,6 +42,9 @@ struct interpreter_user_events {
 	/* Returned with interpreter_consumed(). */
 	void (*output)(void *ctx, bool is_stderr, struct view bytes);
 	void (*display)(void *ctx, const struct kernel_message *message); /* SHOWN or ERROR */
+	/* An interpreter that is for one run has exited; the rest of the output and `gone`
+	 * follow. */
+	void (*exited)(void *ctx);
 	/* Last event: the code ended. is_exit: a cell asked its whole session to end. */
 	void (*ended)(void *ctx, const struct run_end *end, bool is_exit);
 	/* Last event: the interpreter ended with the code. Either `end` or `why` is not NULL. */

@@ -1,4 +1,5 @@
 /* Fresh code in waiting interpreters, in a real sandbox. */
+#include "sandbox/process/internal.h"
 #include "unit/sandbox/process/process_rig.h"
 
 static const char *run_and_print(struct process *process)
@@ -54,6 +55,22 @@ static void startup_variable_needs_an_own_interpreter(void **state)
 	RIG_RUN(0, "True\n", PYTHON("import sys; print(sys.flags.dont_write_bytecode == 1)"),
 	        .env = (const char *const[]){ "PYTHONDONTWRITEBYTECODE=1", NULL });
 	RIG_RUN(0, "False\n", PYTHON("import sys; print(sys.flags.dont_write_bytecode == 1)"));
+}
+
+/* The exit of a process that serves several runs is none of theirs. */
+static void only_an_interpreter_of_one_run_tells_its_exit(void **state)
+{
+	const char *const own[] = { "PYTHONDONTWRITEBYTECODE=1", NULL };
+
+	PYTHON_NEEDED();
+	RIG_RUN(0, "1\n", PYTHON("print(1)")); /* a spare follows */
+	for (int i = 0; i < 2; i++) {
+		struct process *process = RIG_START(PYTHON("print(2)"), .env = i ? own : NULL);
+
+		rig_check(process, 0, NULL);
+		assert_int_equal(process->has_exited, i);
+		process_free(process);
+	}
 }
 
 static void several_runs_at_once_leave_one_spare(void **state)
@@ -337,6 +354,7 @@ int main(void)
 	const struct CMUnitTest all[] = {
 		TEST(spare_interpreter_serves_fresh_code),
 		TEST(startup_variable_needs_an_own_interpreter),
+		TEST(only_an_interpreter_of_one_run_tells_its_exit),
 		TEST(several_runs_at_once_leave_one_spare),
 		TEST(end_mark_never_appears_in_output),
 		TEST(bytes_that_could_begin_the_mark_are_delivered),
