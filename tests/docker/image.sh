@@ -9,10 +9,12 @@ packages='mawk apt python3 python3-pip procps perl curl git openssh-client nodej
 # Alone: what Matplotlib depends on would be a gigabyte, with compilers.
 alone='python3-matplotlib python-matplotlib-data'
 
-# Libraries that update-alternatives chose, such as libblas.so.3: the links and what they lead to.
+# Links that update-alternatives made to libraries, such as libblas.so.3, and the packages that they lead to: no
+# package depends on these by name.
 list_libraries() {
-  find /usr/lib/*-linux-gnu -maxdepth 1 -lname '/etc/alternatives/*' -exec readlink -f {} \; -print | cut -c 2-
+  find /usr/lib/*-linux-gnu -maxdepth 1 -lname '/etc/alternatives/*'
 }
+chosen=$(list_libraries | xargs -r readlink -f | xargs -r dpkg-query -S 2>/dev/null | sed 's/[,:].*//' | LC_ALL=C sort -u)
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
@@ -25,9 +27,9 @@ sed 's/:\*:/:x:/' /usr/share/base-passwd/group.master >"$root/etc/group"
 # npm is left out: an image that has Node without npm is part of the tests.
 # shellcheck disable=SC2046,SC2086 # lists of names
 {
-  { list_with_dependencies $packages $(dpkg-query -W -f '${Essential} ${Package}\n' | sed -n 's/^yes //p') &&
+  { list_with_dependencies $packages $chosen $(dpkg-query -W -f '${Essential} ${Package}\n' | sed -n 's/^yes //p') &&
     printf '%s\n' $alone; } | list_files
-  list_libraries
+  list_libraries | cut -c 2-
   echo etc/ld.so.cache
   find /etc/ssl/certs | cut -c 2- # made by update-ca-certificates
 } | grep -vE '^(dev|proc|run|sys|tmp|root|etc/passwd|etc/group|usr/lib/node_modules|usr/include)(/|$)' |
