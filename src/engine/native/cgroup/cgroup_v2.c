@@ -69,10 +69,26 @@ static bool is_root(int dir)
 
 /* --- moving our own processes out of the way --- */
 
-/* The spawner, the server, and the init process of a container in which the server was started. */
+/* Also true for a process that has exited. */
+static bool is_child_of_server(pid_t pid)
+{
+	char path[32], text[256], parent[16];
+	const char *name_end;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	(void)snprintf(parent, sizeof parent, "%d ", (int)getppid());
+	name_end = strrchr(cgroup_read(AT_FDCWD, path, text, sizeof text), ')');
+	/* Behind the name: a blank, the state, a blank and the parent. */
+	return name_end == NULL ||
+	       (strlen(name_end) > 4 && strncmp(name_end + 4, parent, strlen(parent)) == 0);
+}
+
+/* The spawner, the server and the helpers that it forks meanwhile, and the init process of a
+ * container in which the server was started. */
 static bool is_own_process(UNUSED void *ctx, pid_t pid)
 {
-	return pid != 0 && (pid == getpid() || pid == getppid() || pid == 1);
+	return pid != 0 &&
+	       (pid == getpid() || pid == getppid() || pid == 1 || is_child_of_server(pid));
 }
 
 static bool stop_at_first(UNUSED void *ctx, UNUSED pid_t pid)
@@ -112,6 +128,30 @@ static void move_back(struct cgroups *all, int parent, unsigned enabled)
 	all->is_moved = false;
 }
 
+/* Moves all processes of `parent` to `leaf`. A helper that the server forks before the server itself
+ * is moved is not in the list that is being read, so the list is read until it is empty. */
+static bool move_own(int parent, int leaf, struct cgroup_reason *why)
+{
+	enum { ROUNDS = 8 };
+
+	for (int i = 0; i < ROUNDS; i++) {
+		if (cgroup_each_pid(parent, stop_at_first, NULL))
+			return true;
+		if (!cgroup_each_pid(parent, is_own_process, NULL)) {
+			cgroup_reason_set(why,
+			                  "other processes are in belljar's cgroup: start belljar "
+			                  "with systemd-run %s--scope -p Delegate=yes",
+			                  geteuid() != 0 ? "--user " : "");
+			return false;
+		}
+		if (!cgroup_each_pid(parent, move_process, &leaf))
+			break;
+	}
+	cgroup_reason_set(why, "belljar cannot be moved into a cgroup of its own: %s",
+	                  strerror(errno));
+	return false;
+}
+
 /* The "no internal processes" rule of version 2: a cgroup other than the root either has processes
  * or passes controllers on to its children. If all processes of `parent` are ours, moves them into
  * a child of their own. Processes of others are left alone: they may be in a cgroup for a
@@ -123,13 +163,6 @@ static bool move_to_leaf(struct cgroups *all, int parent, struct cgroup_reason *
 
 	if (is_root(parent) || cgroup_each_pid(parent, stop_at_first, NULL))
 		return true;
-	if (!cgroup_each_pid(parent, is_own_process, NULL)) {
-		cgroup_reason_set(why,
-		                  "other processes are in belljar's cgroup: start belljar with "
-		                  "systemd-run %s--scope -p Delegate=yes",
-		                  geteuid() != 0 ? "--user " : "");
-		return false;
-	}
 	leaf_name(all, name);
 	leaf = cgroup_create_dir(parent, name);
 	if (leaf < 0) {
@@ -138,10 +171,8 @@ static bool move_to_leaf(struct cgroups *all, int parent, struct cgroup_reason *
 		return false;
 	}
 	all->is_moved = true;
-	if (cgroup_each_pid(parent, move_process, &leaf))
+	if (move_own(parent, leaf, why))
 		return true;
-	cgroup_reason_set(why, "belljar cannot be moved into a cgroup of its own: %s",
-	                  strerror(errno));
 	move_back(all, parent, 0);
 	return false;
 }
