@@ -31,12 +31,13 @@ struct stdio {
 	struct output *output;
 	struct line_reader lines;
 	struct loop_timer *grace_timer;
-	struct loop_timer *hang_up_timer;  /* runs while the input is paused and has hung up */
-	uint64_t grace_ms;                 /* rest of the grace period */
-	struct loop_timer *overflow_timer; /* due at once: closes after the queue has overflowed */
-	bool closing;                      /* stdio_close() was called */
-	bool idle;                         /* no call is in progress any more */
-	bool closed;                       /* closed() was called */
+	struct loop_timer *hang_up_timer; /* runs while the input has hung up or has ended */
+	uint64_t grace_ms;                /* rest of the grace period */
+	struct loop_timer *close_timer;   /* due at once */
+	bool ended;                       /* the input: calls in progress may still end */
+	bool closing;                     /* stdio_close() was called */
+	bool idle;                        /* no call is in progress any more */
+	bool closed;                      /* closed() was called */
 	bool overflowed; /* a message did not fit into the queue; nothing more is sent */
 	bool has_error;  /* `error` ended the connection */
 	struct error error;
@@ -61,6 +62,10 @@ static void on_idle(void *ctx)
 {
 	struct stdio *stdio = ctx;
 
+	if (!stdio->closing) {
+		loop_timer_start(stdio->close_timer, 0);
+		return;
+	}
 	stdio->idle = true;
 	report_when_idle(stdio);
 }
@@ -89,9 +94,9 @@ void stdio_close(struct stdio *stdio)
 	mcp_server_on_idle(stdio->server, on_idle, stdio);
 }
 
-/* Closing frees the session, which is still on the stack when on_send() finds the queue full: the
- * timer closes from the loop. */
-static void on_overflow(void *ctx)
+/* Closing frees the session, which is still on the stack when on_send() finds the queue full or
+ * when its last call ends: the timer closes from the loop. */
+static void on_close_timer(void *ctx)
 {
 	stdio_close(ctx);
 }
@@ -120,7 +125,7 @@ static void on_send(struct mcp_sink *sink, const struct mcp_message *message)
 		(void)error_wrap(&err, "connection closed");
 		stdio->overflowed = stdio->has_error = true;
 		stdio->error = err;
-		loop_timer_start(stdio->overflow_timer, 0);
+		loop_timer_start(stdio->close_timer, 0);
 	}
 	if (is_busy(sink)) {
 		input_pause(stdio->input);
@@ -132,7 +137,7 @@ static void on_drained(void *ctx)
 {
 	struct stdio *stdio = ctx;
 
-	if (stdio->closing) {
+	if (stdio->closing || stdio->ended) {
 		report_when_idle(stdio);
 		return;
 	}
@@ -195,10 +200,15 @@ static void on_input_end(void *ctx, const struct error *why)
 	struct stdio *stdio = ctx;
 
 	line_reader_end(&stdio->lines);
-	if (why == NULL)
-		stdio_close(stdio);
-	else
+	if (why != NULL) {
 		close_with_error(stdio, why);
+		return;
+	}
+	if (stdio->closing)
+		return;
+	stdio->ended = true;
+	loop_timer_start(stdio->hang_up_timer, stdio->grace_ms / 2);
+	mcp_server_on_idle(stdio->server, on_idle, stdio);
 }
 
 static void on_hung_up(void *ctx)
@@ -213,10 +223,10 @@ static void on_hang_up_over(void *ctx)
 {
 	struct stdio *stdio = ctx;
 
-	log_warning(
-	        "the client closed its input and does not read: %zu bytes are queued for it, and "
-	        "requests may be unread",
-	        output_pending(stdio->output));
+	if (output_pending(stdio->output) != 0)
+		log_warning("the client closed its input and does not read: %zu bytes are queued "
+		            "for it, and requests may be unread",
+		            output_pending(stdio->output));
 	stdio->grace_ms -= stdio->grace_ms / 2;
 	stdio_close(stdio);
 }
@@ -242,7 +252,7 @@ int stdio_new(struct loop *loop, struct mcp_server *server, const struct stdio_c
 	stdio->grace_timer = loop_timer_new(loop, on_grace_over, stdio);
 	stdio->hang_up_timer = loop_timer_new(loop, on_hang_up_over, stdio);
 	stdio->grace_ms = config->grace_ms;
-	stdio->overflow_timer = loop_timer_new(loop, on_overflow, stdio);
+	stdio->close_timer = loop_timer_new(loop, on_close_timer, stdio);
 	mcp_caller_set_language(&caller, config->locale);
 	stdio->session = mcp_session_new(server, &stdio->sink, &caller);
 	stdio->input = input_new(loop, config->in_fd, &input_events, stdio);
@@ -261,7 +271,7 @@ struct stdio *stdio_free(struct stdio *stdio)
 	(void)output_free(stdio->output);
 	(void)loop_timer_free(stdio->grace_timer);
 	(void)loop_timer_free(stdio->hang_up_timer);
-	(void)loop_timer_free(stdio->overflow_timer);
+	(void)loop_timer_free(stdio->close_timer);
 	line_reader_done(&stdio->lines);
 	free(stdio);
 	return NULL;

@@ -1,17 +1,19 @@
 /* stdio.h - the stdio transport of MCP: one client on two descriptors, one JSON message per line.
  *
- *   OPEN --- end of input, output error, stdio_close() ---> CLOSING ---> closed()
+ *   OPEN --- output error, stdio_close() --------------------------> CLOSING ---> closed()
+ *     `--- end of input ---> calls end, half of the grace period ---'
  *
- * Closing closes the MCP session, which cancels all calls. The transport then waits until the
- * calls have ended and the queued output is written, but not longer than the grace period, and
- * calls closed().
+ * After the end of input calls have half of the grace period to end: a shell pipeline writes its
+ * requests, closes the pipe and then reads. Closing closes the MCP session, which cancels all
+ * calls. The transport then waits until the calls have ended and the queued output is written, but
+ * not longer than the rest of the grace period, and calls closed().
  *
  * While a client does not read its output, its input is not read either, so a client cannot make
  * the queue grow. If the client closes the input meanwhile (a pipe hangs up, a socket is shut down
- * for writing), requests may still be unread in front of the end of input: a shell pipeline writes
- * all its requests, closes the pipe and then reads. So a client that reads the queued output within
- * half of the grace period gets all its answers. Otherwise it is gone or stuck: the connection is
- * closed with the other half as its grace period, and the unread requests are dropped. */
+ * for writing), requests may still be unread in front of the end of input. So a client that reads
+ * the queued output within half of the grace period gets all its answers. Otherwise it is gone or
+ * stuck: the connection is closed with the other half as its grace period, and the unread requests
+ * are dropped. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -80,8 +80,8 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "Entries per page of a list." },
 	[OPTION_GRACE] = { "grace", NUMBER(grace_ms), SETTING, .word = "MS",
 		RANGE(2000, 0, 60000),
-		.help = "Milliseconds that running calls get to stop when the client disconnects "
-			"or the server shuts down." },
+		.help = "Milliseconds that running calls get when the client disconnects or the "
+			"server shuts down: half of it to end by themselves, the rest to stop." },
 	[OPTION_HTTP] = { "http", TEXT(http), SETTING, .word = "ADDR,...", .accepts = opt_not_empty,
 		.expected = "addresses with , between",
 		.help = "Serve MCP over HTTP on these addresses, instead of standard input and "

@@ -40,8 +40,16 @@ for (const signal of [undefined, 'SIGTERM', 'SIGINT', 'SIGHUP']) {
 
 test('end of input waits for a call that cannot be cancelled', async (t) => {
   const server = start(t, FIXTURE);
-  server.ask('tools/call', { name: 'test_deaf', arguments: { ms: 200 } });
-  await server.close(); // its answer goes nowhere
+  server.ask('tools/call', { name: 'test_deaf', arguments: { ms: 1200 } });
+  await server.close(); // its answer comes after half of the grace period, and goes nowhere
+});
+
+test('a call that ends soon after the end of input is answered', async (t) => {
+  const server = start(t, FIXTURE);
+  const id = server.ask('tools/call', { name: 'test_deaf', arguments: { ms: 200 } });
+  server.child.stdin.end();
+  assert.equal((await server.next()).id, id);
+  await server.close();
 });
 
 test('responses from before the end of input are written', async (t) => {
