@@ -128,7 +128,8 @@ static void explain_end(struct sandbox *sandbox, enum engine_end end, const char
 	case ENGINE_END_KILLED:
 		return;
 	case ENGINE_END_AGENT_DIED:
-		if (sandbox->reason[0] == '\0')
+		/* The agent may exit just before it is killed on request. */
+		if (sandbox->reason[0] == '\0' && sandbox->phase != PHASE_ENDING)
 			set_reason(sandbox, why);
 		return;
 	case ENGINE_END_ENGINE_LOST:
@@ -149,8 +150,7 @@ static void on_ended(void *ctx, enum engine_end end, const char *why)
 	                sandbox->reason[0] != '\0' ? sandbox->reason : why);
 	if (sandbox->row.state == SANDBOX_CREATING || sandbox == sandbox->manager->prepared)
 		sandbox->delete_pending = true;
-	sandbox_handle_end(sandbox,
-	                   end == ENGINE_END_KILLED && sandbox->reason[0] == '\0' ? NULL : &err);
+	sandbox_handle_end(sandbox, sandbox->reason[0] == '\0' ? NULL : &err);
 }
 
 /* Records in the row that the agent has sent READY: the sandbox exists, and its files are the new

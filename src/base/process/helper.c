@@ -45,7 +45,7 @@ int helper_start(const char *name, helper_fn *run, void *ctx, pid_t *pid, int *s
 
 int helper_wait(const char *name, int socket, struct error *err)
 {
-	struct hello hello;
+	struct hello hello = { 0 };
 
 	if (!packet_receive(socket, &hello, sizeof hello))
 		return error_set(err, ERR_SYSTEM, "start the %s: the process has ended", name);
