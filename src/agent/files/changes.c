@@ -51,12 +51,13 @@ static bool is_left_out(const char *name)
 	       strcmp(name, "__pycache__") == 0;
 }
 
-/* Whether a directory of /tmp or of the home directory has no results: those of mkdtemp(3), those
- * that the server makes for code (sandbox/run/code_dir.h), and packages of Go and R. */
+/* Whether a directory of /tmp or of the home directory has no results: those of mkdtemp(3) and of
+ * the JVM, those that the server makes for code (sandbox/run/code_dir.h), packages of Go and R. */
 static bool is_private(const char *name, const struct stat *st)
 {
 	return (st->st_mode & 077) == 0 || strncmp(name, "belljar-", 8) == 0 ||
-	       strcmp(name, "go") == 0 || strcmp(name, "R") == 0;
+	       strncmp(name, "hsperfdata_", 11) == 0 || strcmp(name, "go") == 0 ||
+	       strcmp(name, "R") == 0;
 }
 
 static bool is_exhausted(const struct changes *changes)
