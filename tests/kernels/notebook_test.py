@@ -129,8 +129,8 @@ class Magics(Notebook):
         self.gives("%%bash\nx=1\necho $x; echo it\\'s", out="1\nit's\n")
         self.gives("%%sh\necho $0", out="sh\n")
         self.fails("%%bash\nexit 4", "CalledProcessError", "exit status 4")
-        self.gives("%%writefile a.py\nimport sys\nq = sys.argv\nprint('ran')\n", out="Writing a.py\n")
-        self.gives("%%writefile -a a.py\nr = 2\n", out="Appending to a.py\n")
+        self.gives("%%writefile a.py\nimport sys\nq = sys.argv\nprint('ran')", out="Writing a.py\n")
+        self.gives("%%writefile -a a.py\nr = 2", out="Appending to a.py\n")
         self.gives("%run a.py 5\nq, r", "(['a.py', '5'], 2)", out="ran\n")
 
     def test_capture_keeps_output_and_values(self):
