@@ -7,7 +7,12 @@
 	const util = require('util');
 
 	const VALUE_MAX = 60 * 1024; // bytes of a value as text: the server cuts further, and says so
-	const DATA_MAX = 1000 * 1024; // bytes of other data: the size of a frame is limited
+	const SMALL_MAX = 1024; // characters of HTML or SVG that are answered as text
+	const FOR_BROWSERS = /^(text\/html|image\/svg|application\/(javascript|vnd\.))/;
+	const EXTENSIONS = {
+		'text/html': 'html', 'image/svg+xml': 'svg', 'text/markdown': 'md', 'text/latex': 'tex',
+		'application/javascript': 'js',
+	};
 
 	function cut_text(text, max) {
 		const bytes = Buffer.from(text);
@@ -54,37 +59,39 @@
 		['webp', 'image/webp', (b) => /^RIFF....WEBP/s.test(b.toString('latin1', 0, 12))],
 	];
 
-	function show_too_large(what, most) {
-		send_shown('text/plain', `(${what} is not shown: the most is ${most}; make it smaller)`, '');
-	}
-
+	// Text that only a browser or a program reads, and long text, is a file that the answer names.
 	function show_text(mime, text) {
-		const length = Buffer.byteLength(text);
-		if (length > DATA_MAX)
-			show_too_large(`${mime} of ${length} bytes`, DATA_MAX);
-		else
+		const most = FOR_BROWSERS.test(mime) ? SMALL_MAX : VALUE_MAX;
+		if (mime === 'text/plain')
+			send_shown(mime, cut_text(text, VALUE_MAX), '');
+		else if (text.length <= most)
 			send_shown(mime, text, '');
+		else
+			send_shown(mime, '', save_file(Buffer.from(text), mime.split('/')[0] === 'image' ? 'image' : 'page',
+				EXTENSIONS[mime] ?? (mime.endsWith('json') ? 'json' : 'txt')));
 	}
 
 	function show_picture(bytes, extension, mime) {
-		const most = get_picture_max() || Infinity;
-		if (bytes.length > most) {
-			show_too_large(`a picture of ${bytes.length} bytes`, most);
-			return;
-		}
+		const file = save_file(bytes, 'image', extension);
+		if (bytes.length > (get_picture_max() || Infinity))
+			send_shown('text/plain', `a picture of ${bytes.length} bytes, which is too large to be shown: ${file}`, '');
+		else
+			send_shown(mime, '', file);
+	}
+
+	// Writes a new file below .belljar. Returns its path.
+	function save_file(bytes, stem, extension) {
 		const directory = path.join(home, '.belljar');
 		fs.mkdirSync(directory, { recursive: true });
 		for (let number = 1; ; number++) {
-			const name = path.join(directory, `image-${number}.${extension}`);
+			const name = path.join(directory, `${stem}-${number}.${extension}`);
 			try {
 				fs.writeFileSync(name, bytes, { flag: 'wx' });
+				return name;
 			} catch (error) {
-				if (error.code === 'EEXIST')
-					continue;
-				throw error;
+				if (error.code !== 'EEXIST')
+					throw error;
 			}
-			send_shown(mime, '', name);
-			return;
 		}
 	}
 
