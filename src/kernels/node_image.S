@@ -4,10 +4,12 @@
 	.global kernel_node_text, kernel_node_end
 	.hidden kernel_node_text, kernel_node_end
 kernel_node_text:
-	.ascii "((main, session, types, imports, value) => (load) => main(load, session, imports, types, value))(\n"
+	.ascii "((main, session, display, types, imports, value) => (load) => main(load, session, display, imports, types, value))(\n"
 	.incbin "src/kernels/node/node.js"
 	.ascii ",\n"
 	.incbin "src/kernels/node/node_session.js"
+	.ascii ",\n"
+	.incbin "src/kernels/node/node_display.js"
 	.ascii ",\n"
 	.incbin "src/kernels/node/node_types.js"
 	.ascii ",\n"

@@ -431,6 +431,8 @@ WATCHED = {
     'altair.vegalite.v5.api': ('FIGURES', 'replace_show'),
     'altair.vegalite.v6.api': ('FIGURES', 'replace_show'),
     'bokeh.io.showing': ('FIGURES', 'replace_show'),
+    'tqdm.notebook': ('FIGURES', 'replace_bar'),
+    'sympy.interactive.printing': ('FIGURES', 'keep_displayhook'),
 }
 
 

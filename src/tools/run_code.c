@@ -190,6 +190,21 @@ static struct view remove_fence(struct view code)
 	return rest;
 }
 
+/* Makes the line ends of Windows, which Bash and R refuse, those of Unix. */
+static struct view convert_line_ends(struct view code, struct arena *arena)
+{
+	size_t len = 0;
+	char *text;
+
+	if (code.len == 0 || memchr(code.ptr, '\r', code.len) == NULL)
+		return code;
+	text = arena_new(arena, code.len + 1, 1);
+	for (size_t i = 0; i < code.len; i++)
+		if (code.ptr[i] != '\r' || i + 1 == code.len || code.ptr[i + 1] != '\n')
+			text[len++] = code.ptr[i];
+	return (struct view){ text, len };
+}
+
 static int run_code(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct tools_context *context = mcp_call_app(call);
@@ -198,7 +213,6 @@ static int run_code(struct mcp_call *call, const void *args, struct error *err)
 	uint32_t default_ms = a->background ? 0 : context->timeout_s * 1000;
 	struct process_work_options options = {
 		.process = { .language = language,
-		             .code = remove_fence(a->code),
 		             .session = a->session,
 		             .args = a->args.count != 0 ? a->args.items : NULL },
 		.sandbox = a->sandbox,
@@ -208,6 +222,7 @@ static int run_code(struct mcp_call *call, const void *args, struct error *err)
 
 	if (language == NULL)
 		return set_unknown_language(a->language, err);
+	options.process.code = convert_line_ends(remove_fence(a->code), &options.arena);
 	if (check_session(language, a->session, err) < 0 ||
 	    run_params_apply(&a->run, context, default_ms, &options.arena, &options.process, err) <
 	            0 ||

@@ -253,6 +253,7 @@ struct wire_changes {
 	uint8_t flags;
 	uint64_t since_ns; /* since 1970 */
 	uint32_t limit;
+	struct view home; /* and /tmp are examined too; "": only the workspace */
 };
 
 /* ENTRIES, MATCHES: one or more whole records, without anything between them. */
@@ -274,7 +275,7 @@ struct wire_entry {
 	uint64_t size;
 	uint64_t modified_ms; /* since 1970; CHANGES: of the inode's change */
 	/* LIST: the name; TREE, FIND: the path below the requested one; CHANGES: below the
-	 * workspace */
+	 * workspace, or absolute outside of it */
 	struct view path;
 	struct view target; /* of a symbolic link */
 };

@@ -153,6 +153,7 @@ static const struct wire_field changes[] = {
 	FLAGS(wire_changes, flags, WIRE_CHANGES_DIRECTORIES),
 	ANY64(wire_changes, since_ns),
 	U32(wire_changes, limit, 1, WIRE_ENTRIES_MAX),
+	TEXT(wire_changes, home, 0, WIRE_PATH_MAX),
 };
 static const struct wire_field records[] = {
 	FIELD(wire_records, records, WIRE_REST, 1, WIRE_RECORDS_MAX),
@@ -297,8 +298,7 @@ static const struct wire_spec specs[WIRE_TYPE_COUNT] = {
 	                   STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(QUERY)),
 	                   .uses_credit = true, .on_channel = true, RECORD(records, wire_records) },
 
-	[WIRE_CHANGES] = { "CHANGES",
-	                   SUMMARY("list the files of the workspace that changed since a time"),
+	[WIRE_CHANGES] = { "CHANGES", SUMMARY("list the files that changed since a time"),
 	                   OPENS(WIRE_KIND_QUERY), RECORD(changes, wire_changes) },
 
 	[WIRE_PACK] = { "PACK", SUMMARY("read a directory as a tar archive"),

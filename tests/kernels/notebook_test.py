@@ -129,8 +129,8 @@ class Magics(Notebook):
         self.gives("%%bash\nx=1\necho $x; echo it\\'s", out="1\nit's\n")
         self.gives("%%sh\necho $0", out="sh\n")
         self.fails("%%bash\nexit 4", "CalledProcessError", "exit status 4")
-        self.gives("%%writefile a.py\nimport sys\nq = sys.argv\nprint('ran')\n", out="Writing a.py\n")
-        self.gives("%%writefile -a a.py\nr = 2\n", out="Appending to a.py\n")
+        self.gives("%%writefile a.py\nimport sys\nq = sys.argv\nprint('ran')", out="Writing a.py\n")
+        self.gives("%%writefile -a a.py\nr = 2", out="Appending to a.py\n")
         self.gives("%run a.py 5\nq, r", "(['a.py', '5'], 2)", out="ran\n")
 
     def test_capture_keeps_output_and_values(self):
@@ -407,6 +407,46 @@ class Display(Notebook):
                    ("image/png", "", self.path("image-1.png")))
         self.gives("display({'application/vnd.x+json': {'a': 1}}, raw=True)", ("application/vnd.x+json", '{"a": 1}', ""))
 
+    def test_all_forms_of_a_value_are_shown(self):
+        a = ("class A:\n    def __repr__(s): return 'A'\n    def _repr_html_(s): return '<b>'\n"
+             "    def _repr_latex_(s): return '$a$'\n    def _repr_json_(s): return {'a': 1}\n"
+             "    def _repr_mimebundle_(s, include, exclude): return {'text/latex': '$b$'}\n")
+        self.gives(a + "A()", "A", ("text/html", "<b>", ""), ("text/latex", "$b$", ""), ("application/json", '{"a": 1}', ""))
+        self.gives(a + "class B(A):\n    def _repr_html_(s): return '<b>' * 100\n    def _repr_json_(s): return [1] * 100\nB()",
+                   "A", ("text/html", "", self.path("page-1.html")), ("text/latex", "$b$", ""),
+                   ("application/json", "", self.path("data-1.json")))
+        self.gives("class C:\n    def __repr__(s): return 'C'\n    def _repr_png_(s): return %r\nC()" % png(2, 2),
+                   "C", ("image/png", "", self.path("image-1.png")))
+
+    def test_form_without_room_in_an_answer_is_a_file(self):
+        show = "from IPython.display import JSON\n%s"
+        self.gives(show % "JSON(list(range(30000)))", ("application/json", "", self.path("data-1.json")))
+        self.gives("display({'application/vnd.vegalite.v5+json': {'a': [1] * 999}, 'text/plain': "
+                   "'<VegaLite 5 object>\\n\\nIf you see this message ...'}, raw=True)",
+                   ("application/vnd.vegalite.v5+json", "", self.path("data-2.json")))
+        self.gives("display({'application/x': b'\\xff', 'text/plain': 'x', 'application/vnd.y+json': ''}, raw=True)",
+                   "x", ("application/x", "", self.path("data-3.bin")))
+        path = self.path("image-1.png")
+        self.gives("from IPython.display import Image\nImage(data=%r)" % png(300, 300), "a picture of 90000 pixels and "
+                   "%d bytes, which is too large to be shown: %s" % (len(png(300, 300)), path), pixels=1000)
+
+    def test_widgets_are_told(self):
+        view = "{'application/vnd.jupyter.widget-view+json': {'model_id': 'x'}"
+        self.gives("display(%s, 'text/plain': 'IntSlider()'}, raw=True)" % view, "IntSlider()")
+        self.gives("display(%s}, raw=True)" % view, "a widget, which only a browser with Jupyter can show: print its value")
+
+    def test_form_that_fails_is_told_if_there_is_no_other(self):
+        got = self.run_code("class A:\n    def _repr_svg_(s): raise OSError('no dot')\nA()").shown
+        self.assertRegex(got[0][1], "^<__main__.A object")
+        self.assertEqual(got[1:], plain("(it could not be shown otherwise: OSError: no dot)"))
+
+    @unittest.skipUnless(has("pandas"), "no pandas")
+    def test_styled_table_is_text_and_a_file(self):
+        self.gives("import sys, types, pandas\nclass Styler:\n    data = pandas.DataFrame({'a': [1]})\n"
+                   "    def _repr_html_(self): return '<table>'\n"
+                   "sys.modules['pandas.io.formats.style'] = types.SimpleNamespace(Styler=Styler)\nStyler()",
+                   "   a\n0  1", ("text/html", "", self.path("table-1.html")))
+
     def test_form_that_fails_is_passed_over(self):
         for code, want in (
                 ("_repr_png_(s): 1/0\n    def _repr_html_(s): return '<ok>'", ("text/html", "<ok>", "")),
@@ -481,6 +521,16 @@ class Libraries(Notebook):
         self.assertEqual([mime for mime, _, _ in self.run_code(
             "from bokeh.io import show\nfrom bokeh.model import figure\nfigure.__module__ = 'bokeh.plotting'\n"
             "show(figure())").shown], ["text/plain", "text/html"])
+
+    def test_bars_of_a_notebook_are_text(self):
+        self.package("tqdm", std="tqdm, trange = 'bar', 'range'\n", notebook="def tqdm(): raise ImportError\n")
+        self.gives("from tqdm.notebook import tqdm, trange\ntqdm, trange", "('bar', 'range')")
+
+    def test_printing_of_sympy_keeps_the_display_of_values(self):
+        self.package("sympy")
+        self.package("sympy/interactive", printing="import sys\ndef _init_python_printing():\n    sys.displayhook = None\n"
+                     "def init_printing(): _init_python_printing()\n")
+        self.gives("from sympy.interactive.printing import init_printing\ninit_printing()\n5", "5")
 
     def test_installed_ipython_is_bridged(self):
         self.package("IPython", "from .display import display as d\ndef get_ipython(): return None\n", display="""

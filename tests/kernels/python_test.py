@@ -782,16 +782,17 @@ class Cells(unittest.TestCase):
 
     def test_values_with_rich_forms_are_shown(self):
         for code, *want in (
-                ("_repr_html_(s): return '<b>'", ("text/html", "<b>", "")),
+                ("_repr_html_(s): return '<b>'", ("text/plain", "<A>", ""), ("text/html", "<b>", "")),
                 ("_repr_html_(s): return 'x' * 70000", ("text/plain", "<A>", ""), ("text/html", "", "%s/.belljar/page-1.html" % self.kernel.home)),
                 ("_repr_html_(s): return None", ("text/plain", "<A>", "")),
-                ("_repr_markdown_(s): return '# a'", ("text/markdown", "# a", "")),
+                ("_repr_markdown_(s): return '# a'", ("text/plain", "<A>", ""), ("text/markdown", "# a", "")),
                 ("_repr_latex_(s): return '$x$', {}", ("text/plain", "<A>", ""), ("text/latex", "$x$", "")),
-                ("_repr_json_(s): return {'a': [1, 'é']}", ("application/json", '{"a": [1, "é"]}', "")),
-                ("_repr_mimebundle_(s, include=None, exclude=None): return {'text/html': '<i>'}", ("text/html", "<i>", "")),
-                ("_repr_html_(s): raise KeyError(1)", ("text/plain", "<A>", "")),
+                ("_repr_json_(s): return {'a': [1, 'é']}", ("text/plain", "<A>", ""), ("application/json", '{"a": [1, "é"]}', "")),
+                ("_repr_mimebundle_(s, include=None, exclude=None): return {'text/html': '<i>'}", ("text/plain", "<A>", ""), ("text/html", "<i>", "")),
+                ("_repr_html_(s): raise KeyError(1)", ("text/plain", "<A>", ""),
+                 ("text/plain", "(it could not be shown otherwise: KeyError: 1)", "")),
                 ("__getattr__(s, name): return lambda: 'all'", ("text/plain", "<A>", "")),
-                ("_repr_svg_(s): return '<svg/>'", ("image/svg+xml", "<svg/>", "")),
+                ("_repr_svg_(s): return '<svg/>'", ("text/plain", "<A>", ""), ("image/svg+xml", "<svg/>", "")),
                 ("_repr_png_(s): return b'no png'", ("text/plain", "<A>", ""))):
             with self.subTest(code=code):
                 got = self.kernel.cell("class A:\n    def %s\n    def __repr__(self): return '<A>'\nA()" % code)

@@ -1,9 +1,10 @@
-/* changes.c - the files of the workspace that were changed since a time (CHANGES).
+/* changes.c - the files that were changed since a time (CHANGES): those of the workspace, and of
+ * /tmp and the home directory those that programs have not hidden.
  *
  * The server asks after every run. The agent answers itself: a worker process would take a fifth of
  * the time of a short run. Programs control the directories that are read here, so nothing may
- * take long or leave the workspace: the number of entries, the size of a directory and the time are
- * bounded, and no link is followed. Files beyond the bounds are left out. */
+ * take long or leave these directories: the number of entries, the size of a directory and the time
+ * are bounded, and no link is followed. Files beyond the bounds are left out. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -37,7 +38,8 @@ struct changes {
 	struct buf records;
 	unsigned entries; /* examined so far */
 	uint64_t until_ms;
-	/* Paths of directories below the workspace that are still to be read, each terminated. */
+	const char *top; /* the directory that is searched now; "" for the workspace */
+	/* Paths of directories below it that are still to be read, each terminated. */
 	size_t queue_start, queue_end;
 	char queue[QUEUE_BYTES];
 };
@@ -47,6 +49,15 @@ static bool is_left_out(const char *name)
 {
 	return name[0] == '.' || strcmp(name, "node_modules") == 0 ||
 	       strcmp(name, "__pycache__") == 0;
+}
+
+/* Whether a directory of /tmp or of the home directory has no results: those of mkdtemp(3) and of
+ * the JVM, those that the server makes for code (sandbox/run/code_dir.h), packages of Go and R. */
+static bool is_private(const char *name, const struct stat *st)
+{
+	return (st->st_mode & 077) == 0 || strncmp(name, "belljar-", 8) == 0 ||
+	       strncmp(name, "hsperfdata_", 11) == 0 || strcmp(name, "go") == 0 ||
+	       strcmp(name, "R") == 0;
 }
 
 static bool is_exhausted(const struct changes *changes)
@@ -94,26 +105,29 @@ static bool is_changed(const struct changes *changes, const struct stat *st)
 static void check_entry(struct changes *changes, const char *parent, int dir, const char *name)
 {
 	char path[WIRE_PATH_MAX + 1];
+	const char *top = changes->top, *slash = top[0] != '\0' ? "/" : "";
+	size_t below = strlen(top) + strlen(slash);
 	struct stat st;
 	int len;
 
 	changes->entries++;
 	if (is_left_out(name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
-	len = snprintf(path, sizeof path, "%s%s%s", parent, parent[0] != '\0' ? "/" : "", name);
+	len = snprintf(path, sizeof path, "%s%s%s%s%s", top, slash, parent,
+	               parent[0] != '\0' ? "/" : "", name);
 	if (len >= (int)sizeof path)
 		return;
-	if (S_ISDIR(st.st_mode))
-		queue_directory(changes, path, (size_t)len);
+	if (S_ISDIR(st.st_mode) && (below == 0 || !is_private(name, &st)))
+		queue_directory(changes, path + below, (size_t)len - below);
 	else if (S_ISREG(st.st_mode) && is_changed(changes, &st))
 		add_entry(changes, path, (size_t)len, &st);
 }
 
-static void read_directory(struct changes *changes, int workspace, const char *path)
+static void read_directory(struct changes *changes, int top, const char *path)
 {
 	static _Alignas(struct dirent64) char entries[ENTRIES_BYTES];
 	const char *name = path[0] != '\0' ? path : ".";
-	AUTO_FD int fd = open_resolved(workspace, name, O_RDONLY | O_DIRECTORY, 0,
+	AUTO_FD int fd = open_resolved(top, name, O_RDONLY | O_DIRECTORY, 0,
 	                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
 	struct stat st = { 0 };
 	long n;
@@ -141,27 +155,41 @@ static void read_directory(struct changes *changes, int workspace, const char *p
 		}
 }
 
+/* Searches the directory `path` of the root. `top` stands in front of the paths of its files. */
+static void search_directory(struct changes *changes, int root, const char *path, const char *top)
+{
+	AUTO_FD int fd = open_resolved(root, path, O_PATH | O_DIRECTORY, 0,
+	                               RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+
+	changes->top = top;
+	changes->queue_start = changes->queue_end = 0;
+	queue_directory(changes, "", 0);
+	while (fd >= 0 && changes->queue_start != changes->queue_end) {
+		const char *next = changes->queue + changes->queue_start;
+
+		if (is_exhausted(changes)) {
+			changes->done.flags |= WIRE_DONE_MORE;
+			break;
+		}
+		changes->queue_start += strlen(next) + 1;
+		read_directory(changes, fd, next);
+	}
+}
+
 void changes_open(struct stream *stream, const struct wire_message *message)
 {
 	static struct changes changes;
 	static char records[WIRE_RECORDS_MAX + 1];
 	const struct agent *agent = stream->agent;
-	AUTO_FD int workspace = open_resolved(agent->root, agent->workspace, O_PATH | O_DIRECTORY,
-	                                      0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+	const char *home = message->changes.home.ptr;
 
 	changes = (struct changes){ .request = &message->changes,
 		                    .records = buf_fixed(records, sizeof records),
 		                    .until_ms = clock_now_ms() + TIME_MS };
-	queue_directory(&changes, "", 0);
-	while (workspace >= 0 && changes.queue_start != changes.queue_end) {
-		const char *path = changes.queue + changes.queue_start;
-
-		if (is_exhausted(&changes)) {
-			changes.done.flags |= WIRE_DONE_MORE;
-			break;
-		}
-		changes.queue_start += strlen(path) + 1;
-		read_directory(&changes, workspace, path);
+	search_directory(&changes, agent->root, agent->workspace, "");
+	if (home[0] != '\0') {
+		search_directory(&changes, agent->root, home, home);
+		search_directory(&changes, agent->root, "/tmp", "/tmp");
 	}
 	if (changes.records.len != 0)
 		stream_send(stream,

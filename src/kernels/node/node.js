@@ -6,7 +6,7 @@
 // tells the last value (node_value.js). The process of a session continues in node_session.js.
 //
 // The kernel must work in Node 18.
-(dynamic_import, run_session, replace_imports, make_remove_types, make_tell_value) => {
+(dynamic_import, run_session, make_display, replace_imports, make_remove_types, make_tell_value) => {
 	'use strict';
 	const fs = require('fs');
 	const os = require('os');
@@ -335,7 +335,8 @@
 	if (session) {
 		const to_javascript = is_typescript ? make_remove_types() : (code) => code;
 		run_session({
-			dynamic_import: import_for_cell, replace_imports, to_javascript, send_frame, write_all, decode_run, set_stdin, split_env,
+			dynamic_import: import_for_cell, make_display, replace_imports, to_javascript, send_frame, write_all, decode_run,
+			set_stdin, split_env,
 		});
 	} else {
 		send_frame('r', process.versions.node);

@@ -11,7 +11,7 @@
 // such a process.
 (kernel) => {
 	'use strict';
-	const { dynamic_import, replace_imports, to_javascript, send_frame, write_all } = kernel;
+	const { dynamic_import, make_display, replace_imports, to_javascript, send_frame, write_all } = kernel;
 	const { decode_run, set_stdin, split_env } = kernel;
 	const fs = require('fs');
 	const net = require('net');
@@ -20,6 +20,7 @@
 	const url = require('url');
 	const util = require('util');
 	const vm = require('vm');
+	const { executionAsyncId } = require('async_hooks');
 	const { createRequire } = require('module');
 	const { promiseHooks } = require('v8');
 	const { Session } = require('inspector');
@@ -27,164 +28,29 @@
 	inspector.connect();
 
 	const TEXT_MAX = 16 * 1024; // bytes of a message
-	const VALUE_MAX = 60 * 1024; // bytes of a value as text: the server cuts further, and says so
-	const DATA_MAX = 1000 * 1024; // bytes of other data: the size of a frame is limited
+	const EXITED = new Error('process.exit() has ended the cell');
 	const HOOK = Symbol.for('belljar.hook'); // the global that holds the function a script calls
 	const KERNEL = 'belljar:kernel'; // the file name that the loader gives to this text
 	const home = process.cwd();
 	let cell = null; // the cell that runs
 	const waiting = []; // frames that arrived while a cell runs
+	let is_interruptible = false; // the code that runs now was called by call_interruptible()
+
+	const { cut_text, display, inspect_value, show_value } = make_display({
+		// Between cells the server accepts no SHOWN frame, so the value is printed.
+		send_shown(mime, text, file) {
+			if (cell)
+				send_frame('v', mime, text, file);
+			else
+				write_all(1, Buffer.from(`${text || file}\n`));
+		},
+		get_picture_max: () => cell?.run.bytes,
+		home,
+	});
 
 	function define_property(on, name, what) {
 		Object.defineProperty(on, name, { configurable: true, ...what });
 	}
-
-	function cut_text(text, max) {
-		const bytes = Buffer.from(text);
-		if (bytes.length <= max)
-			return text;
-		let end = max;
-		while ((bytes[end] & 0xc0) === 0x80)
-			end--;
-		return `${bytes.toString('utf8', 0, end)}\n... (${bytes.length - end} bytes more)`;
-	}
-
-	// Keeps the stack frames of cells and of the code they called.
-	function clean_stack(stack) {
-		const other = /\(?node:(internal\/|inspector:|vm:)|\[eval\]|belljar:kernel/;
-		const is_other = (line) => /^\s+at .*[^{]$/.test(line) && other.test(line);
-		return stack.split('\n').filter((line) => !is_other(line)).join('\n');
-	}
-
-	function clean_error(error, depth = 0) {
-		if (!util.types.isNativeError(error) || depth > 8)
-			return;
-		if (typeof error.stack === 'string' && Object.isExtensible(error))
-			define_property(error, 'stack', { value: clean_stack(error.stack), writable: true });
-		clean_error(error.cause, depth + 1);
-	}
-
-	function inspect_value(value) {
-		try {
-			clean_error(value);
-			const text = clean_stack(util.inspect(value));
-			// Node puts an error that has no stack, of a kernel's function for example, in brackets.
-			return util.types.isNativeError(value) && /^\[[^\n]*\]$/.test(text) ? text.slice(1, -1) : text;
-		} catch (error) {
-			return `(a value that cannot be shown: ${error?.message})`;
-		}
-	}
-
-	// --- display
-
-	const PICTURES = [
-		['png', 'image/png', (b) => b.readUInt32BE(0) === 0x89504e47],
-		['jpg', 'image/jpeg', (b) => b[0] === 0xff && b[1] === 0xd8 && b[2] === 0xff],
-		['gif', 'image/gif', (b) => /^GIF8[79]a/.test(b.toString('latin1', 0, 6))],
-		['webp', 'image/webp', (b) => /^RIFF....WEBP/s.test(b.toString('latin1', 0, 12))],
-	];
-
-	// Between cells the server accepts no SHOWN frame, so the value is printed.
-	function send_shown(mime, text, file) {
-		if (cell)
-			send_frame('v', mime, text, file);
-		else
-			write_all(1, Buffer.from(`${text || file}\n`));
-	}
-
-	function show_too_large(what, most) {
-		send_shown('text/plain', `(${what} is not shown: the most is ${most}; make it smaller)`, '');
-	}
-
-	function show_text(mime, text) {
-		const length = Buffer.byteLength(text);
-		if (length > DATA_MAX)
-			show_too_large(`${mime} of ${length} bytes`, DATA_MAX);
-		else
-			send_shown(mime, text, '');
-	}
-
-	function show_picture(bytes, extension, mime) {
-		if (cell?.run.bytes && bytes.length > cell.run.bytes) {
-			show_too_large(`a picture of ${bytes.length} bytes`, cell.run.bytes);
-			return;
-		}
-		const directory = path.join(home, '.belljar');
-		fs.mkdirSync(directory, { recursive: true });
-		for (let number = 1; ; number++) {
-			const name = path.join(directory, `image-${number}.${extension}`);
-			try {
-				fs.writeFileSync(name, bytes, { flag: 'wx' });
-			} catch (error) {
-				if (error.code === 'EEXIST')
-					continue;
-				throw error;
-			}
-			send_shown(mime, '', name);
-			return;
-		}
-	}
-
-	function picture_of(value) {
-		if (!(value instanceof Uint8Array) || value.length < 12)
-			return null;
-		const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-		const kind = PICTURES.find(([, , is]) => is(bytes));
-		return kind ? [bytes, kind[0], kind[1]] : null;
-	}
-
-	// { 'text/html': ... } or { mime, data }
-	function bundle_of(value) {
-		if (value === null || typeof value !== 'object')
-			return null;
-		if (typeof value.mime === 'string' && value.data !== undefined)
-			return [[value.mime, value.data]];
-		const entries = Object.entries(value);
-		const is_mime = ([key]) => /^(text|image|application)\/[\w.+-]+$/.test(key);
-		return entries.length && entries.every(is_mime) ? entries : null;
-	}
-
-	function show_data(mime, data) {
-		if (/^image\/(?!svg)/.test(mime)) {
-			const bytes = typeof data === 'string' ? Buffer.from(data, 'base64') : data;
-			const picture = picture_of(bytes);
-			if (!picture)
-				throw new TypeError(`display: the data of ${mime} is no PNG, JPEG, GIF or WEBP picture`);
-			show_picture(...picture);
-		} else if (typeof data === 'string') {
-			show_text(mime, data);
-		} else if (data instanceof Uint8Array) {
-			show_text(mime, Buffer.from(data).toString());
-		} else {
-			show_text(mime, JSON.stringify(data, null, 2) ?? 'null');
-		}
-	}
-
-	// What other kernels of JavaScript ask a value for: a bundle of its media types.
-	function own_bundle(value) {
-		const method = value?.[Symbol.for('Jupyter.display')];
-		const bundle = typeof method === 'function' ? method.call(value) : null;
-		return typeof bundle?.then === 'function' ? null : bundle_of(bundle);
-	}
-
-	function display(...values) {
-		for (const value of values) {
-			const picture = picture_of(value);
-			const bundle = own_bundle(value) ?? bundle_of(value);
-			if (picture)
-				show_picture(...picture);
-			else if (typeof value === 'string' && /^\s*(<\?xml[^>]*>\s*)?<svg[\s>]/.test(value))
-				show_text('image/svg+xml', value);
-			else if (bundle)
-				bundle.forEach((each) => show_data(...each));
-			else
-				send_shown('text/plain', cut_text(typeof value === 'string' ? value : inspect_value(value), VALUE_MAX), '');
-		}
-	}
-	display.json = (value) => show_data('application/json', JSON.stringify(value, null, 2) ?? 'null');
-	display.html = (text) => show_text('text/html', String(text));
-	display.svg = (text) => show_text('image/svg+xml', String(text));
-	display.markdown = (text) => show_text('text/markdown', String(text));
 
 	// --- cells
 
@@ -201,6 +67,7 @@
 
 	// Calls the action, which SIGINT may end at any point. Returns false if SIGINT did.
 	function call_interruptible(action) {
+		is_interruptible = true;
 		try {
 			with_hook(() => {
 				action();
@@ -210,6 +77,8 @@
 			// Node counts callbacks that began and ended; this call makes the counts equal again.
 			process._fatalException(error);
 			return error?.code !== 'ERR_SCRIPT_EXECUTION_INTERRUPTED';
+		} finally {
+			is_interruptible = false;
 		}
 		return true;
 	}
@@ -230,7 +99,7 @@
 	}
 
 	function report_uncaught(error) {
-		if (error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
+		if (error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' || error === EXITED)
 			return;
 		write_all(2, Buffer.from(`Uncaught ${cut_text(inspect_value(error), TEXT_MAX)}\n`));
 	}
@@ -268,14 +137,7 @@
 			define_property(globalThis, '_', { value, writable: true });
 			last = value;
 		}
-		const picture = picture_of(value);
-		const bundle = own_bundle(value);
-		if (picture)
-			show_picture(...picture);
-		else if (bundle)
-			bundle.forEach((each) => show_data(...each));
-		else
-			send_shown('text/plain', cut_text(inspect_value(value), VALUE_MAX), '');
+		show_value(value);
 	}
 
 	function finish_cell() {
@@ -283,7 +145,9 @@
 		if (outcome)
 			kept.pop();
 		try {
-			if (!outcome)
+			if (cell.has_exited)
+				cell.code = process.exitCode;
+			else if (!outcome)
 				send_error('Interrupted', 'the cell was interrupted', 'Interrupted: the cell was interrupted');
 			else if ('error' in outcome)
 				report_error(outcome.error, outcome.details);
@@ -295,7 +159,8 @@
 		inspector.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
 		inspector.post('Runtime.discardConsoleEntries');
 		cell.restore_env();
-		end_cell(cell.code, 0);
+		end_cell(cell.code || process.exitCode, 0);
+		process.exitCode = undefined;
 		setImmediate(next_frame);
 	}
 
@@ -398,7 +263,7 @@
 	function run_cell(run) {
 		const label = run.name.replace(/[\s'"]+/g, '-');
 		const mine = {
-			run, label, code: 0, outcome: null,
+			run, label, code: 0, outcome: null, has_exited: false,
 			usage: process.resourceUsage(), restore_env: set_cell_env(run.env),
 		};
 		let code;
@@ -411,17 +276,41 @@
 			finish_cell();
 			return;
 		}
-		let is_inside = true; // SIGINT may end this code at any point, so it only stores the outcome
+		// SIGINT may end interruptible code at any point, so that code only stores the outcome.
 		const is_through = call_interruptible(() => evaluate_cell(code, label, (outcome) => {
 			if (cell !== mine)
 				return;
 			mine.outcome = outcome;
-			if (!is_inside)
+			if (!is_interruptible)
 				finish_cell();
 		}));
-		is_inside = false;
 		if (cell === mine && (mine.outcome || !is_through))
 			finish_cell();
+	}
+
+	// process.exit() of a session ends the cell and not the process. In what an earlier cell left running
+	// only the function ends.
+	function exit_cell(...args) {
+		if (cell) {
+			process.exitCode = args[0] ?? process.exitCode ?? 0; // refuses what is no exit code
+			cell.has_exited = true;
+			if (!is_interruptible)
+				finish_cell();
+			if (terminate())
+				for (;;);
+		}
+		throw EXITED;
+	}
+
+	// Has V8 end the code that runs, without `catch` and `finally`. Code with an async id of its own, such
+	// as the callback of a timer, cannot be ended without corrupting Node's stack of these ids.
+	function terminate() {
+		if (is_interruptible) // process.kill() would first do what Node does at exit
+			return !require('child_process').spawnSync('/bin/sh', ['-c', `kill -INT ${process.pid}`]).error;
+		if (executionAsyncId() !== 0)
+			return false;
+		inspector.post('Runtime.terminateExecution', () => {});
+		return true;
 	}
 
 	// --- the process
@@ -475,6 +364,7 @@
 		enumerable: true,
 		get: () => stdin ??= fs.createReadStream(null, { fd: 0, autoClose: false }),
 	});
+	process.exit = exit_cell;
 	process.execArgv = [];
 	delete process._eval;
 	for (const stream of [process.stdout, process.stderr])

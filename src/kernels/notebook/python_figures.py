@@ -1,4 +1,4 @@
-# python_figures.py - figures of plotly, altair and bokeh, and PIL's Image.show(). Part of
+# python_figures.py - figures of plotly, altair and bokeh, PIL's Image.show(), bars of tqdm. Part of
 # python.py, executed in a namespace of its own. display() is that of python.py.
 #
 # A picture needs a renderer, which these libraries take from another package. Where there is none,
@@ -86,3 +86,16 @@ def replace_show(module):
         module.TopLevelMixin.show = show_instead
     elif name == 'bokeh.io.showing':
         module.show = show_instead
+
+
+def replace_bar(module):
+    """Progress bars of tqdm.notebook need a browser; those of tqdm are text."""
+    from tqdm import std
+    module.tqdm = module.tqdm_notebook = std.tqdm
+    module.trange = module.tnrange = std.trange
+
+
+def keep_displayhook(module):
+    """sympy.init_printing() would replace sys.displayhook, and so the display of all values.
+    Those of sympy have text and LaTeX without it."""
+    module._init_python_printing = lambda *args, **options: None

@@ -391,7 +391,7 @@ class Shell:
         print('%s %s' % ('Appending to' if is_added else 'Overwriting' if os.path.exists(path)
                          else 'Writing', path))
         with open(path, 'a' if is_added else 'w', encoding='utf-8') as file:
-            file.write(cell)
+            file.write(cell if cell[-1:] in ('', '\n') else cell + '\n')
 
     cell_file = cell_writefile
 

@@ -12,16 +12,21 @@ import sys
 TEXT_MAX = 60 * 1024  # more than an answer has room for: the server cuts, and says so
 MARKUP_MAX = 64 * 1024
 SMALL_MAX = 1024  # characters of HTML or SVG that are answered as text; more goes to a file
+FURTHER_MAX = 256  # the same of each form behind the first one
 TRIES_MAX = 6  # scaling steps until a picture is small enough
 NAMES_MAX = 10000  # file names that are tried for a picture
 
 
 def show(value, out, pyplot):
-    """Shows the best form that the value offers and that is not too large, else its repr(). A form
-    that fails is passed over."""
+    """Shows the forms that the value offers, else its repr(). A form that fails is passed over, and
+    told if the value has no other."""
+    failure = None
     for form in FORMS:
         try:
             if form(value, out, pyplot):
+                if failure is not None and form in FORMS[-2:]:
+                    out.emit('text/plain', '(it could not be shown otherwise: %s: %s)' % (
+                        type(failure).__name__, shorten(safe_text(failure), 500)))
                 return
         except Exception as why:
             failure = why
@@ -233,11 +238,15 @@ def show_image(value, out, pyplot):
 
 def emit_bitmap(mime, data, out):
     extension, count = {'image/png': ('png', png_pixels), 'image/jpeg': ('jpg', jpeg_pixels)}[mime]
-    if not isinstance(data, bytes) or len(data) > out.bytes:
+    pixels = count(data) if isinstance(data, bytes) else None
+    if pixels is None:
         return False
-    pixels = count(data)
-    return (pixels is not None and pixels <= out.pixels and
-            emit_picture(out, mime, 'image', extension, data))
+    if len(data) <= out.bytes and pixels <= out.pixels:
+        return emit_picture(out, mime, 'image', extension, data)
+    path = save_file(out, 'image', extension, data)
+    out.emit('text/plain', 'a picture of %d pixels and %d bytes, which is too large to be shown%s' % (
+        pixels, len(data), ': ' + path if path else ''))
+    return True
 
 
 # --- text ---
@@ -246,10 +255,11 @@ def emit_bitmap(mime, data, out):
 def show_table(value, out, pyplot):
     """A pandas table: text as repr() makes it, but with each row on one line; HTML is a file."""
     pandas = sys.modules.get('pandas')
-    if not is_a(value, 'pandas', 'DataFrame') or not hasattr(pandas, 'get_option'):
+    table = value.data if is_a(value, 'pandas.io.formats.style', 'Styler') else value
+    if not is_a(table, 'pandas', 'DataFrame') or not hasattr(pandas, 'get_option'):
         return False
     option = pandas.get_option
-    text = value.to_string(max_rows=option('display.max_rows') or 60,
+    text = table.to_string(max_rows=option('display.max_rows') or 60,
                            min_rows=option('display.min_rows') or 10,
                            max_cols=option('display.max_columns') or 20,
                            max_colwidth=option('display.max_colwidth') or 50,
@@ -278,15 +288,13 @@ def emit_svg(text, out):
     return True
 
 
-def emit_html(text, out):
-    if isinstance(text, str) and len(text) > SMALL_MAX:
-        return emit_page(text, 'page', out)
-    return emit_text('text/html', text, out)
-
-
-def emit_text(mime, text, out):
-    if not isinstance(text, str) or len(text.encode('utf-8', 'replace')) > MARKUP_MAX:
+def emit_text(mime, text, out, most=MARKUP_MAX):
+    """Shows text of a media type, or saves it if it is longer than that."""
+    if not isinstance(text, str):
         return False
+    if len(text) > most:
+        stem, extension = file_name(mime)
+        return emit_picture(out, mime, stem, extension, text.encode('utf-8', 'replace'))
     out.emit(mime, text)
     return True
 
@@ -294,15 +302,24 @@ def emit_text(mime, text, out):
 # --- media types ---
 
 # Methods of values and the types they return, the best one first.
-METHODS = (('_repr_png_', 'image/png'), ('_repr_jpeg_', 'image/jpeg'),
+METHODS = (('_repr_mimebundle_', None), ('_repr_png_', 'image/png'), ('_repr_jpeg_', 'image/jpeg'),
            ('_repr_svg_', 'image/svg+xml'), ('_repr_html_', 'text/html'),
            ('_repr_markdown_', 'text/markdown'), ('_repr_latex_', 'text/latex'),
            ('_repr_json_', 'application/json'), ('_repr_javascript_', 'application/javascript'),
            ('_repr_pdf_', 'application/pdf'))
-TYPES = [mime for _, mime in METHODS]
+TYPES = [mime for _, mime in METHODS if mime]
 EXTENSIONS = {'application/pdf': 'pdf', 'image/gif': 'gif', 'image/webp': 'webp',
               'audio/wav': 'wav', 'audio/mpeg': 'mp3', 'audio/ogg': 'ogg', 'video/mp4': 'mp4',
               'video/webm': 'webm', 'video/ogg': 'ogv'}
+MARKUP = {'text/html': ('page', 'html'), 'text/markdown': ('text', 'md'),
+          'text/latex': ('formula', 'tex'), 'application/javascript': ('script', 'js'),
+          'text/plain': ('text', 'txt')}
+WIDGET = 'application/vnd.jupyter.widget-view+json'  # names an object of a browser
+
+
+def file_name(mime):
+    """Stem and extension of a file with text of this type."""
+    return MARKUP.get(mime) or ('data', 'json' if mime.endswith('json') else 'txt')
 
 
 def decode_base64(data):
@@ -312,9 +329,10 @@ def decode_base64(data):
     return binascii.a2b_base64(data)
 
 
-def emit_form(mime, data, out):
-    """Shows data of a media type. False: the data is not of that type, or too large."""
-    if data is None:
+def emit_form(mime, data, out, most=None):
+    """Shows data of a media type; text of more than `most` characters as a file. False: the data
+    is not of that type, is empty, or is a picture that is too large."""
+    if data is None or mime not in EXTENSIONS and data in ('', b'', {}):
         return False
     if mime in ('image/png', 'image/jpeg'):
         return emit_bitmap(mime, decode_base64(data), out)
@@ -324,29 +342,44 @@ def emit_form(mime, data, out):
         return emit_picture(out, mime, mime.partition('/')[0], EXTENSIONS[mime],
                             decode_base64(data))
     if isinstance(data, bytes):
-        data = data.decode()
+        try:
+            data = data.decode()
+        except UnicodeDecodeError:
+            return emit_picture(out, mime, 'data', 'bin', data)
     if not isinstance(data, str):
         import json
         data = json.dumps(data, ensure_ascii=False, default=str)
-    return emit_html(data, out) if mime == 'text/html' else emit_text(mime, data, out)
+    if most is None:
+        is_for_browser = mime.startswith('application/vnd.') or mime in (
+            'text/html', 'application/javascript')
+        most = SMALL_MAX if is_for_browser else MARKUP_MAX
+    return emit_text(mime, data, out, most)
 
 
 def emit_bundle(bundle, out):
-    """Shows the text of a dictionary of media types, if it has one, and its best other form."""
-    known = [mime for mime in TYPES if mime in bundle]
-    others = [mime for mime in bundle if mime not in known and mime != 'text/plain']
-    is_shown = 'text/plain' in bundle and not is_default_repr(bundle['text/plain']) and emit_text(
-        'text/plain', shorten(bundle['text/plain'], TEXT_MAX), out)
-    # A type that is not known, such as that of a widget, helps only if there is no other.
-    for mime in known + ([] if known or is_shown else others):
-        if emit_form(mime, bundle[mime], out):
-            return True
-    return is_shown or 'text/plain' in bundle and emit_text('text/plain', bundle['text/plain'], out)
+    """Shows all forms of a dictionary of media types: the text, if it says something, the best other
+    form, and then those that add little, as files unless they are short."""
+    text = bundle.get('text/plain')
+    forms = [mime for mime in TYPES if mime in bundle]
+    forms += [mime for mime in bundle if mime not in forms and mime not in ('text/plain', WIDGET)]
+    is_shown = not is_default_repr(text) and emit_text(
+        'text/plain', shorten(str(text), TEXT_MAX), out) if text is not None else False
+    most = FURTHER_MAX if is_shown else None
+    for mime in forms:
+        try:
+            if emit_form(mime, bundle[mime], out, most):
+                is_shown, most = True, FURTHER_MAX
+        except Exception:
+            continue
+    if WIDGET in bundle and not is_shown and text is None:
+        text = 'a widget, which only a browser with Jupyter can show: print its value'
+    return is_shown or text is not None and emit_text('text/plain', str(text), out)
 
 
 def is_default_repr(text):
-    return isinstance(text, str) and text.startswith('<') and text.endswith('>') and (
-        ' object' in text)
+    first = text.partition('\n')[0] if isinstance(text, str) else ''
+    return first.startswith('<') and first.endswith('>') and (
+        ' object' in first or ' at 0x' in first)
 
 
 def show_itself(value, out, pyplot):
@@ -426,34 +459,36 @@ class Printer:
 registered = {}  # media type: {class: function}
 
 
-def show_bundle(value, out, pyplot):
-    method = find_method(value, '_repr_mimebundle_')
-    if method is None:
-        return False
-    bundle = without_metadata(method(include=None, exclude=None))
-    return isinstance(bundle, dict) and emit_bundle(bundle, out)
-
-
-def emit_repr(value, out):
-    """Shows the text of a value whose HTML goes to a file, or whose LaTeX is harder to read."""
-    text = repr(value)
-    if not is_default_repr(text):
-        out.emit('text/plain', shorten(text, TEXT_MAX))
-
-
-def show_methods(value, out, pyplot):
+def show_forms(value, out, pyplot):
+    """Shows what the methods _repr_*_() and _repr_mimebundle_() of a value return."""
+    forms, failure = {}, None
     for name, mime in METHODS:
         method = find_method(value, name)
         try:
-            data = without_metadata(method()) if method else None
-            if mime == 'text/latex' and isinstance(data, str) or (
-                    mime == 'text/html' and isinstance(data, str) and len(data) > SMALL_MAX):
-                emit_repr(value, out)
-            if emit_form(mime, data, out):
-                return True
-        except Exception:
-            continue
-    return False
+            wanted = {'include': None, 'exclude': None} if mime is None else {}
+            data = without_metadata(method(**wanted)) if method else None
+            if mime is None:
+                forms.update(data or {})
+            elif data is not None:
+                forms.setdefault(mime, data)
+        except Exception as why:
+            failure = failure or why
+    if not forms:
+        if failure:
+            raise failure
+        return False
+    if 'text/plain' not in forms:
+        forms['text/plain'] = pretty_text(value)
+    return emit_bundle(forms, out)
+
+
+def pretty_text(value):
+    printer = Printer()
+    try:
+        printer.pretty(value)
+        return ''.join(printer.parts)
+    except Exception:
+        return '<%s object>' % type(value).__name__
 
 
 def show_pretty(value, out, pyplot):
@@ -489,4 +524,4 @@ def show_repr(value, out, pyplot):
 
 
 FORMS = (show_registered, show_drawing, show_source, show_itself, show_figure, show_image,
-         show_table, show_bundle, show_methods, show_pretty, show_repr)
+         show_table, show_forms, show_pretty, show_repr)

@@ -68,6 +68,16 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* The agent's paths are relative to the workspace, unless a file is outside of it. */
+static char *absolute_path(const char *path)
+{
+	if (path[0] == '/')
+		return mem_dup(path);
+	if (strcmp(path, ".") == 0)
+		return mem_dup(SPEC_WORKSPACE);
+	return mem_format(SPEC_WORKSPACE "/%s", path);
+}
+
 static void on_reply(void *ctx, const struct files_reply *reply, const struct error *why)
 {
 	struct changed_files *files = ctx;
@@ -76,9 +86,7 @@ static void on_reply(void *ctx, const struct files_reply *reply, const struct er
 
 	files->op = NULL;
 	while (files->count < CHANGED_FILES_MAX && files_next_entry(&rest, &entry)) {
-		bool is_top = strcmp(entry.path.ptr, ".") == 0;
-		AUTO_FREE char *path = mem_format(SPEC_WORKSPACE "%s%s", is_top ? "" : "/",
-		                                  is_top ? "" : entry.path.ptr);
+		AUTO_FREE char *path = absolute_path(entry.path.ptr);
 
 		uint64_t hash = hash_file(files->sandbox, path);
 
@@ -100,7 +108,8 @@ void changed_files_start(struct changed_files *files, struct sandbox *sandbox,
 		.type = WIRE_CHANGES,
 		.changes = { .flags = options->directories ? WIRE_CHANGES_DIRECTORIES : 0,
 		             .since_ns = options->since_ns,
-		             .limit = CHANGED_FILES_MAX },
+		             .limit = CHANGED_FILES_MAX,
+		             .home = view_of(options->directories ? "" : SPEC_HOME) },
 	};
 	struct channel *channel = sandbox_channel(sandbox);
 	struct error err;
@@ -128,14 +137,15 @@ void changed_files_report(const struct changed_files *files, struct buf *text, j
 	if (files == NULL)
 		return;
 	for (size_t i = 0; i < files->count; i++) {
-		/* A compromised agent can name the workspace itself, whose path has no slash
-		 * behind it. */
-		const char *below = files->paths[i] + strlen(SPEC_WORKSPACE);
+		static const char workspace[] = SPEC_WORKSPACE "/";
+		const char *path = files->paths[i];
 		char shown[SHOWN];
 
+		if (strncmp(path, workspace, strlen(workspace)) == 0)
+			path += strlen(workspace);
+
 		(void)!buf_printf(text, &full, "%s%s", i != 0 ? ", " : "",
-		                  utf8_escape(view_of(below[0] == '/' ? below + 1 : "."), shown,
-		                              sizeof shown));
+		                  utf8_escape(view_of(path), shown, sizeof shown));
 		json_push(list, json_str(files->paths[i]));
 	}
 	if (files->has_more && files->count != 0)

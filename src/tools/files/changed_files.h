@@ -1,8 +1,9 @@
-/* changed_files.h - the files of a sandbox's workspace that were created or changed since a time.
+/* changed_files.h - the files of a sandbox that were created or changed since a time: of the
+ * workspace, of /tmp and of the home directory.
  *
  *   changed_files_start -> fn -> changed_files_done, which also cancels
  *
- * The agent looks at a bounded number of entries, so in a large workspace files may be missing;
+ * The agent looks at a bounded number of entries, so among many files some may be missing;
  * hidden files and directories of packages are left out (agent/files/changes.c). The struct belongs
  * to the caller; zeroed, it is inactive and has no files. */
 #pragma once

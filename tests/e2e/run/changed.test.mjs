@@ -49,6 +49,19 @@ test('a picture that code saves is named beside the picture that it shows', asyn
   assert.match(allTextOf(result), /\[belljar: files changed: plot\.png\]/);
 });
 
+test('files in /tmp and the home directory are named with their paths', async () => {
+  const made = await run_command({ command: 'mkdir /tmp/out; echo 1 > /tmp/out/a.csv; echo 2 > ~/b.png; echo 3 > here.txt' });
+  assert.deepEqual(structuredOf(made).files, ['/home/coderunner/b.png', '/tmp/out/a.csv', '/workspace/here.txt']);
+  assert.match(allTextOf(made), /\[belljar: files changed: \/home\/coderunner\/b\.png, \/tmp\/out\/a\.csv, here\.txt\]/);
+  const quiet = await run_command({
+    command: 'sleep 0.02; echo > $(mktemp -d)/x; mkdir /tmp/belljar-1 ~/go; touch ~/.x /tmp/.x /tmp/belljar-1/x ~/go/x /dev/shm/x; ln -s /etc /tmp/etc; ln -s /etc/passwd ~/link',
+  });
+  assert.equal(structuredOf(quiet).files, undefined);
+  for (const code of ["open('/tmp/python.txt', 'w').close()", "import os\nopen(os.path.expanduser('~/python.txt'), 'w').close()"])
+    for (const session of [undefined, 'outside'])
+      assert.match(structuredOf(await run_code({ code, session })).files.join(), /^(\/tmp|\/home\/coderunner)\/python\.txt$/);
+});
+
 test('hidden files, caches and links are left out, and the list is short', async () => {
   const quiet = await run_command({
     command: 'mkdir -p .cache node_modules x/__pycache__; touch .hidden .cache/a node_modules/b x/__pycache__/c; ln -s /etc/passwd link; ln -s /etc dir',

@@ -341,6 +341,13 @@ test('a time limit that is over before the interpreter has started is a time-out
   }
 });
 
+test('lines may end as those of Windows do', async () => {
+  const code = { python: "if 1:\r\n  print('''a\r\nb''')\r\n", bash: 'if true; then\r\n  printf "a\\nb\\n"\r\nfi\r\n' };
+  for (const [language, text] of Object.entries(code))
+    for (const session of [undefined, `${language}-windows`])
+      hasMembers(structuredOf(await run_code({ language, code: text, session })), { stdout: 'a\nb\n', stderr: '' }, language);
+});
+
 test('the fence of Markdown around code is removed', async () => {
   const fenced = structuredOf(await run_code({ code: '```python\nprint("in")\n1 / 0\n```\n' }));
   hasMembers(fenced, { stdout: 'in\n', stderr: /line 2, in <module>\n/ }, 'python');

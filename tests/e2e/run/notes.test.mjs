@@ -311,6 +311,8 @@ test('without a network clients fail at once, and the answer says why', async ()
     assert.doesNotMatch(text, /Retrying/);
   }
   assert.doesNotMatch(textOf(await run_command({ command: 'echo ENOTFOUND' })), NO_NETWORK);
+  const cause = "throw new TypeError('fetch failed', { cause: new Error('getaddrinfo ENOTFOUND example.com') })";
+  assert.match(textOf(await run_code({ code: cause, language: 'javascript', session: 'network' })), NO_NETWORK);
   // The exit code of a pipeline is that of its last program, and 2>&1 moves the messages to stdout.
   for (const message of ['curl: (6) Could not resolve host: example.com', 'npm error network This is a problem related to network connectivity.'])
     assert.match(textOf(await run_command({ command: `echo '${message}' 2>&1 | tail -3` })), NO_NETWORK);
