@@ -253,7 +253,7 @@ struct wire_changes {
 	uint8_t flags;
 	uint64_t since_ns; /* since 1970 */
 	uint32_t limit;
-	struct view home; /* and /tmp are examined too; "": only the workspace */
+	struct view home; /* with a slash; and /tmp are examined too; "": only the workspace */
 };
 
 /* ENTRIES, MATCHES: one or more whole records, without anything between them. */

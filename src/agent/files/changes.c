@@ -1,5 +1,5 @@
 /* changes.c - the files that were changed since a time (CHANGES): those of the workspace, and of
- * /tmp and the home directory those that programs have not hidden.
+ * /tmp and the home directory itself those that programs have not hidden.
  *
  * The server asks after every run. The agent answers itself: a worker process would take a fifth of
  * the time of a short run. Programs control the directories that are read here, so nothing may
@@ -38,7 +38,7 @@ struct changes {
 	struct buf records;
 	unsigned entries; /* examined so far */
 	uint64_t until_ms;
-	const char *top; /* the directory that is searched now; "" for the workspace */
+	const char *top; /* the directory that is searched now, with a slash; "": the workspace */
 	/* Paths of directories below it that are still to be read, each terminated. */
 	size_t queue_start, queue_end;
 	char queue[QUEUE_BYTES];
@@ -51,13 +51,13 @@ static bool is_left_out(const char *name)
 	       strcmp(name, "__pycache__") == 0;
 }
 
-/* Whether a directory of /tmp or of the home directory has no results: those of mkdtemp(3) and of
- * the JVM, those that the server makes for code (sandbox/run/code_dir.h), packages of Go and R. */
-static bool is_private(const char *name, const struct stat *st)
+/* Whether a directory outside of the workspace may have results: none of the home directory, where
+ * many have packages, and of /tmp none that mkdtemp(3), the JVM or the server made, the latter for
+ * code (sandbox/run/code_dir.h). */
+static bool is_result(const char *top, const char *name, const struct stat *st)
 {
-	return (st->st_mode & 077) == 0 || strncmp(name, "belljar-", 8) == 0 ||
-	       strncmp(name, "hsperfdata_", 11) == 0 || strcmp(name, "go") == 0 ||
-	       strcmp(name, "R") == 0;
+	return top[1] == 't' && (st->st_mode & 077) != 0 && strncmp(name, "belljar-", 8) != 0 &&
+	       strncmp(name, "hsperf", 6) != 0;
 }
 
 static bool is_exhausted(const struct changes *changes)
@@ -105,19 +105,18 @@ static bool is_changed(const struct changes *changes, const struct stat *st)
 static void check_entry(struct changes *changes, const char *parent, int dir, const char *name)
 {
 	char path[WIRE_PATH_MAX + 1];
-	const char *top = changes->top, *slash = top[0] != '\0' ? "/" : "";
-	size_t below = strlen(top) + strlen(slash);
+	size_t below = strlen(changes->top);
 	struct stat st;
 	int len;
 
 	changes->entries++;
 	if (is_left_out(name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
-	len = snprintf(path, sizeof path, "%s%s%s%s%s", top, slash, parent,
+	len = snprintf(path, sizeof path, "%s%s%s%s", changes->top, parent,
 	               parent[0] != '\0' ? "/" : "", name);
 	if (len >= (int)sizeof path)
 		return;
-	if (S_ISDIR(st.st_mode) && (below == 0 || !is_private(name, &st)))
+	if (S_ISDIR(st.st_mode) && (below == 0 || is_result(changes->top, name, &st)))
 		queue_directory(changes, path + below, (size_t)len - below);
 	else if (S_ISREG(st.st_mode) && is_changed(changes, &st))
 		add_entry(changes, path, (size_t)len, &st);
@@ -148,6 +147,7 @@ static void read_directory(struct changes *changes, int top, const char *path)
 
 			if (is_exhausted(changes)) {
 				changes->done.flags |= WIRE_DONE_MORE;
+				changes->queue_start = changes->queue_end;
 				return;
 			}
 			check_entry(changes, path, fd, entry->d_name);
@@ -155,22 +155,19 @@ static void read_directory(struct changes *changes, int top, const char *path)
 		}
 }
 
-/* Searches the directory `path` of the root. `top` stands in front of the paths of its files. */
-static void search_directory(struct changes *changes, int root, const char *path, const char *top)
+static void search_directory(struct changes *changes, const struct agent *agent, const char *top)
 {
-	AUTO_FD int fd = open_resolved(root, path, O_PATH | O_DIRECTORY, 0,
+	AUTO_FD int fd = open_resolved(agent->root, top[0] != '\0' ? top : agent->workspace,
+	                               O_PATH | O_DIRECTORY, 0,
 	                               RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
 
 	changes->top = top;
-	changes->queue_start = changes->queue_end = 0;
-	queue_directory(changes, "", 0);
+	changes->queue[0] = '\0';
+	changes->queue_start = 0;
+	changes->queue_end = 1;
 	while (fd >= 0 && changes->queue_start != changes->queue_end) {
 		const char *next = changes->queue + changes->queue_start;
 
-		if (is_exhausted(changes)) {
-			changes->done.flags |= WIRE_DONE_MORE;
-			break;
-		}
 		changes->queue_start += strlen(next) + 1;
 		read_directory(changes, fd, next);
 	}
@@ -180,16 +177,14 @@ void changes_open(struct stream *stream, const struct wire_message *message)
 {
 	static struct changes changes;
 	static char records[WIRE_RECORDS_MAX + 1];
-	const struct agent *agent = stream->agent;
-	const char *home = message->changes.home.ptr;
 
 	changes = (struct changes){ .request = &message->changes,
 		                    .records = buf_fixed(records, sizeof records),
 		                    .until_ms = clock_now_ms() + TIME_MS };
-	search_directory(&changes, agent->root, agent->workspace, "");
-	if (home[0] != '\0') {
-		search_directory(&changes, agent->root, home, home);
-		search_directory(&changes, agent->root, "/tmp", "/tmp");
+	search_directory(&changes, stream->agent, "");
+	if (message->changes.home.len != 0) {
+		search_directory(&changes, stream->agent, "/tmp/");
+		search_directory(&changes, stream->agent, message->changes.home.ptr);
 	}
 	if (changes.records.len != 0)
 		stream_send(stream,

@@ -109,7 +109,7 @@ void changed_files_start(struct changed_files *files, struct sandbox *sandbox,
 		.changes = { .flags = options->directories ? WIRE_CHANGES_DIRECTORIES : 0,
 		             .since_ns = options->since_ns,
 		             .limit = CHANGED_FILES_MAX,
-		             .home = view_of(options->directories ? "" : SPEC_HOME) },
+		             .home = view_of(options->directories ? "" : SPEC_HOME "/") },
 	};
 	struct channel *channel = sandbox_channel(sandbox);
 	struct error err;

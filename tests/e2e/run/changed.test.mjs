@@ -54,7 +54,7 @@ test('files in /tmp and the home directory are named with their paths', async ()
   assert.deepEqual(structuredOf(made).files, ['/home/coderunner/b.png', '/tmp/out/a.csv', '/workspace/here.txt']);
   assert.match(allTextOf(made), /\[belljar: files changed: \/home\/coderunner\/b\.png, \/tmp\/out\/a\.csv, here\.txt\]/);
   const quiet = await run_command({
-    command: 'sleep 0.02; echo > $(mktemp -d)/x; mkdir /tmp/belljar-1 ~/go; touch ~/.x /tmp/.x /tmp/belljar-1/x ~/go/x /dev/shm/x; ln -s /etc /tmp/etc; ln -s /etc/passwd ~/link',
+    command: 'sleep 0.02; echo > $(mktemp -d)/x; mkdir /tmp/belljar-1 ~/go ~/R; touch ~/.x /tmp/.x /tmp/belljar-1/x ~/go/x /dev/shm/x; ln -s /etc /tmp/etc; ln -s /etc/passwd ~/link',
   });
   assert.equal(structuredOf(quiet).files, undefined);
   for (const code of ["open('/tmp/python.txt', 'w').close()", "import os\nopen(os.path.expanduser('~/python.txt'), 'w').close()"])
