@@ -58,7 +58,8 @@ MUSL := $(shell $(AGENT_CC) -v 2>&1 | sed -n 's,^Reading specs from \(.*\)/musl-
 AGENT_INCLUDES := -idirafter /usr/include \
 	-idirafter /usr/include/$(shell $(AGENT_CC) -print-multiarch 2>/dev/null)
 AGENT_COMMON = $(LANGUAGE) $(AGENT_INCLUDES)
-AGENT_HARDENED := -Os $(call cc_accepts,-Oz) -ffunction-sections -fdata-sections \
+AGENT_HARDENED := -Os $(call cc_accepts,-Oz) $(call cc_accepts,-fno-move-loop-invariants) \
+	-ffunction-sections -fdata-sections \
 	-fvisibility=hidden -fstack-protector-strong -fstack-clash-protection \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables
 # -u: only libc.a refers to musl_wctype.o, and libc.a comes after parts.a on the command line.

@@ -128,8 +128,8 @@ static void move_back(struct cgroups *all, int parent, unsigned enabled)
 	all->is_moved = false;
 }
 
-/* Moves all processes of `parent` to `leaf`. A helper that the server forks before the server itself
- * is moved is not in the list that is being read, so the list is read until it is empty. */
+/* Moves all processes of `parent` to `leaf`. A helper that the server forks before the server
+ * itself is moved is not in the list that is being read, so the list is read until it is empty. */
 static bool move_own(int parent, int leaf, struct cgroup_reason *why)
 {
 	enum { ROUNDS = 8 };
@@ -139,8 +139,8 @@ static bool move_own(int parent, int leaf, struct cgroup_reason *why)
 			return true;
 		if (!cgroup_each_pid(parent, is_own_process, NULL)) {
 			cgroup_reason_set(why,
-			                  "other processes are in belljar's cgroup: start belljar "
-			                  "with systemd-run %s--scope -p Delegate=yes",
+			                  "other processes are in belljar's cgroup: start "
+			                  "belljar with systemd-run %s--scope -p Delegate=yes",
 			                  geteuid() != 0 ? "--user " : "");
 			return false;
 		}
