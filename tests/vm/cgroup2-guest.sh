@@ -51,7 +51,7 @@ requests() {
     '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"sandbox_info","arguments":{"detail":"full"}}}'
   sleep 8
 }
-said=$(for i in 1 2 3; do requests | sh tests/vm/as.sh tester "$belljar" serve; done |
+said=$(for _ in 1 2 3; do requests | sh tests/vm/as.sh tester "$belljar" serve; done |
   grep -o '"layer":"cgroups","state":"[a-z]*"' | sed 's/.*:"//; s/"//' | tr '\n' ' ')
 is 'a server with helpers has every limit of a delegated cgroup' "$said" 'on on on '
 

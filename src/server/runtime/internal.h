@@ -52,7 +52,8 @@ MUST_CHECK int runtime_start_dialer(const struct options *options, struct runtim
  * base->target_count. */
 typedef int runtime_start_fn(const struct options *options, struct runtime_base *base,
                              char *const *sources, struct error *err);
-MUST_CHECK runtime_start_fn runtime_start_broker;
+MUST_CHECK int runtime_start_broker(const struct options *options, struct runtime_base *base,
+                                    char *const *sources, struct error *err);
 
 /* --- runtime_prepare.c --- */
 

@@ -169,37 +169,37 @@ static void send_answer(struct process_call *pc, const struct run_result *result
 }
 
 static void answer_with_log(struct process_call *pc, struct process *process,
-                            struct run_result *result)
+                            const struct run_result *seen)
 {
-	size_t max = result->max > STATUS_ROOM + OUTPUT_MIN ? result->max - STATUS_ROOM
-	                                                    : OUTPUT_MIN;
+	struct run_result result = *seen;
+	size_t max = result.max > STATUS_ROOM + OUTPUT_MIN ? result.max - STATUS_ROOM : OUTPUT_MIN;
 	size_t limit = pc->options.limit == 0 || pc->options.limit > max ? max : pc->options.limit;
 	uint64_t since = pc->options.since >= 0 ? (uint64_t)pc->options.since
 	                                        : process_read_offset(process);
 	struct process_entry entries[PROCESS_ENTRIES_MAX];
-	struct process_state state = *result->state;
+	struct process_state state = *result.state;
 	struct output_part part = { .lost = 0 };
 
 	buf_init(&part.out, limit);
 	buf_init(&part.errors, limit);
 	read_output(&part, process, since, limit);
 	process_set_read_offset(process, part.next);
-	result->has_more = part.next < result->next;
-	result->next = part.next;
-	result->lost = part.lost;
+	result.has_more = part.next < result.next;
+	result.next = part.next;
+	result.lost = part.lost;
 	if (state.display_count == 0) {
 		state.entries = entries;
 		state.entry_count = process_read_entries(process, since + part.lost, part.next,
 		                                         entries);
-		result->state = &state;
+		result.state = &state;
 	}
-	result->out.head = buf_view(&part.out);
-	result->errors.head = buf_view(&part.errors);
-	result->out.tail = result->errors.tail = (struct view){ NULL, 0 };
-	result->out.left_out = result->errors.left_out = 0;
+	result.out.head = buf_view(&part.out);
+	result.errors.head = buf_view(&part.errors);
+	result.out.tail = result.errors.tail = (struct view){ NULL, 0 };
+	result.out.left_out = result.errors.left_out = 0;
 	/* The read offset has moved behind this output, so nothing of it may be cut now. */
-	result->max = (run_text_room(limit) + STATUS_ROOM) * 3;
-	send_answer(pc, result);
+	result.max = (run_text_room(limit) + STATUS_ROOM) * 3;
+	send_answer(pc, &result);
 	buf_done(&part.out);
 	buf_done(&part.errors);
 }

@@ -168,8 +168,9 @@ test('sandboxes of two servers do not fill the disk below their images', async (
     const dirs = ['a', 'b'].map((name) => join(dir, name));
     let servers = await Promise.all(dirs.map((name) => serve(t, name)));
     for (const { tools } of servers) structuredOf(await tools.create_sandbox({ name: 'one' }));
-    // Written to memory first: neither server sees the blocks of the other on the disk yet.
-    const all = await Promise.all(servers.map(({ sh }) => sh('cat /dev/zero > big; stat -c %s big; touch rest', 'one')));
+    // Written to memory first: neither server sees the blocks of the other on the disk yet. A server looks for images of
+    // others every 20 ms, so the file grows in steps: a fast machine writes 192 MiB in less.
+    const all = await Promise.all(servers.map(({ sh }) => sh('while head -c 1M /dev/zero >> big; do sleep 0.002; done; stat -c %s big; touch rest', 'one')));
     for (const { stderr } of all) assert.match(stderr, /No space left on device/);
     const sum = all.reduce((bytes, { stdout }) => bytes + Number(stdout), 0);
     assert.ok(sum > 128 * MIB && sum < 256 * MIB, `${sum}`);

@@ -250,8 +250,7 @@ static void unreadable_state_directory_is_an_error(void **state)
 	if (child == 0) {
 		const struct ran *ran = RUN("ps", "--state-dir", "file");
 
-		_exit(ran->status == 1 && strstr(ran->err,
-		                                 "/file/db/belljar.db': Not a directory\n") != NULL
+		_exit(ran->status == 1 && strstr(ran->err, "/file' is not a directory\n") != NULL
 		              ? 0
 		              : 1);
 	}

@@ -206,12 +206,21 @@ static bool is_for_passed_run(enum hint_kind kind)
 	       kind == HINT_FILE_SIZE;
 }
 
+/* The message of an error may name only what failed: its cause is in the traceback. */
+static bool error_has_message(const struct hint *hint, const struct process_state *state)
+{
+	const char *const error[] = { state->error_name, state->error_message,
+		                      state->error_traceback };
+
+	for (size_t i = 0; i < ARRAY_LEN(error); i++)
+		if (error[i] != NULL && has_message(hint, view_of(error[i])))
+			return true;
+	return false;
+}
+
 static enum hint_kind find_hint(const struct run_result *result, const struct run_fit *fit)
 {
 	const struct process_state *state = result->state;
-	/* The message of an error may name only what failed: its cause is in the traceback. */
-	const char *const error[] = { state->error_name, state->error_message,
-		                      state->error_traceback };
 	bool has_passed = state->end.code == 0 && state->end.signal == 0 &&
 	                  state->error_name == NULL;
 
@@ -229,11 +238,9 @@ static enum hint_kind find_hint(const struct run_result *result, const struct ru
 			continue;
 		if (has_message(hint, buf_view(&fit->errors)) ||
 		    ((!has_passed || merges_streams(state)) &&
-		     has_message(hint, buf_view(&fit->out))))
+		     has_message(hint, buf_view(&fit->out))) ||
+		    error_has_message(hint, state))
 			return kind;
-		for (size_t i = 0; i < ARRAY_LEN(error); i++)
-			if (error[i] != NULL && has_message(hint, view_of(error[i])))
-				return kind;
 	}
 	if (has_passed ? is_silent_pass(result, fit) || prints_network_error(buf_view(&fit->out))
 	               : is_silent_failure(state, fit))

@@ -24,16 +24,16 @@ static void files_are_named_below_the_workspace(void **state)
 }
 
 /* The agent is asked for files only, and may name the workspace itself all the same. */
-static void workspace_itself_is_a_dot(void **state)
+static void workspace_itself_keeps_its_path(void **state)
 {
-	check_report("/workspace", ".");
+	check_report("/workspace", "/workspace");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(files_are_named_below_the_workspace),
-		TEST(workspace_itself_is_a_dot),
+		TEST(workspace_itself_keeps_its_path),
 	};
 
 	return RUN_TESTS("changed_files", tests);
