@@ -12,7 +12,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/mem.h"
 #include "base/num.h"
 
 int fd_ensure_stdio(struct error *err)

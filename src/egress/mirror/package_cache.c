@@ -1,6 +1,5 @@
 #include "egress/mirror/package_cache.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

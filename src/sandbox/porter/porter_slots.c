@@ -4,7 +4,6 @@
  * client is checked when it is added, and opened by its path each time, because projects are
  * removed and cloned again while a server runs. In both cases the path that the kernel tells for
  * the descriptor must still be the one that was checked: no link or rename leads anywhere else. */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/trusted/trusted_names.h"
 #include "server/access/token_file.h"
 #include "server/options/option_accepts.h"
 #include "server/options/option_words.h"

@@ -12,7 +12,6 @@
 #include "base/text/utf8.h"
 #include "kernels/languages.h"
 #include "mcp/content.h"
-#include "sandbox/manager.h"
 #include "tools/catalogue.h"
 #include "tools/profiles/internal.h"
 #include "tools/run/answer/run_hint.h"
