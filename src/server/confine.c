@@ -89,6 +89,8 @@ static uid_t find_present_id(const char *state)
 	return stat(path, &st) == 0 ? st.st_uid : 0;
 }
 
+/* Called while the process may still change owners: db/ and servers/ have to belong to the id that
+ * confine_process() changes to. The id is kept from one start to the next where possible. */
 int confine_choose_id(const char *state, struct ids_taken *ret, struct error *err)
 {
 	struct ids_range own = { .file = "passwd", .owner = "belljar" };
