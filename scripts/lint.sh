@@ -63,7 +63,7 @@ run_check layers sh scripts/check-layers.sh src
 run_check sizes sh scripts/check-sizes.sh src
 run_check 'every message has a sender' sh scripts/check-messages.sh src
 run_check 'texts name files and functions that exist' sh scripts/check-documents.sh \
-  ARCHITECTURE.md CONTRIBUTING.md README.md SECURITY.md STYLE.md src
+  ARCHITECTURE.md CONTRIBUTING.md README.md SECURITY.md STYLE.md doc/kernel-resources.md src
 run_check 'todos have an issue' todos_have_an_issue
 run_check 'lock files name no registry' lock_files_name_no_registry
 # shellcheck disable=SC2086 # lists of names

@@ -1,11 +1,13 @@
 /* cleanup.h - local variables that release what they own when they leave their scope.
  *
  *   AUTO_FD int fd = -1;                    close(fd) if fd >= 0
+ *   AUTO_DIR DIR *dir = NULL;               closedir(dir) if dir != NULL
  *   AUTO_FREE char *text = NULL;            free(text)
  *   AUTO(thing) struct thing *t = NULL;     thing_free(t), after DEFINE_CLEANUP(thing)
  *
  * TAKE_FD and TAKE_PTR return the value and reset the variable: ownership moves to the reader. */
 #pragma once
+#include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -17,12 +19,19 @@ static inline void cleanup_fd(const int *fd)
 		(void)close(*fd);
 }
 
+static inline void cleanup_dir(DIR *const *dir)
+{
+	if (*dir != NULL)
+		(void)closedir(*dir);
+}
+
 static inline void cleanup_free(void *ptr)
 {
 	free(*(void **)ptr);
 }
 
 #define AUTO_FD   CLEANUP(cleanup_fd)
+#define AUTO_DIR  CLEANUP(cleanup_dir)
 #define AUTO_FREE CLEANUP(cleanup_free)
 #define AUTO(mod) CLEANUP(cleanup_##mod)
 

@@ -12,7 +12,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/mem.h"
 #include "base/num.h"
 
 int fd_ensure_stdio(struct error *err)
@@ -40,7 +39,7 @@ int fd_set_nonblocking(int fd, struct error *err)
 	return 0;
 }
 
-static int read_all(int fd, struct buf *buf, struct error *err)
+int fd_read_all(int fd, struct buf *buf, struct error *err)
 {
 	char chunk[16 * 1024];
 
@@ -76,7 +75,7 @@ int fd_read_file(const char *path, struct buf *buf, struct error *err)
 		return error_sys(err, "stat '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, ERR_INVALID, "'%s' is not a regular file", path);
-	if (read_all(fd, buf, err) < 0)
+	if (fd_read_all(fd, buf, err) < 0)
 		return error_wrap(err, "'%s'", path);
 	return 0;
 }

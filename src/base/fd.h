@@ -19,6 +19,10 @@ MUST_CHECK int fd_ensure_stdio(struct error *err);
 
 MUST_CHECK int fd_set_nonblocking(int fd, struct error *err);
 
+/* Appends what a blocking descriptor has, to its end. ERR_LIMIT: it is more than the buffer's
+ * maximum. */
+MUST_CHECK int fd_read_all(int fd, struct buf *buf, struct error *err);
+
 /* Appends a whole file to buf; the buffer's maximum limits the file's size. ERR_NOT_FOUND: there
  * is no such file. ERR_INVALID: the path names something other than a regular file. */
 MUST_CHECK int fd_read_file(const char *path, struct buf *buf, struct error *err);

@@ -16,7 +16,6 @@
 #include "sandbox/porter/host.h"
 #include "sandbox/porter/host_path.h"
 #include "sandbox/porter/porter.h"
-#include "sandbox/sandbox.h"
 #include "server/options/options.h"
 #include "server/runtime/runtime.h"
 

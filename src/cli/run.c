@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/text/utf8.h"
 #include "cli/support/attachment.h"
 #include "cli/support/foreground.h"
@@ -24,7 +24,7 @@
 #include "server/options/options.h"
 #include "server/runtime/runtime.h"
 
-enum { CODE_MAX = 5 * 1024 * 1024, CODE_PERM = 0644, NAME_MAX_LEN = 100, CHUNK = 64 * 1024 };
+enum { CODE_MAX = 5 * 1024 * 1024, CODE_PERM = 0644, NAME_MAX_LEN = 100 };
 
 /* Python block-buffers standard output on a pipe; unbuffered, its output appears as it is
  * printed. */
@@ -72,8 +72,7 @@ static int read_code(struct code *code, struct error *err)
 {
 	const char *file = code->call->operands[0];
 	AUTO_FD int opened = -1;
-	char chunk[CHUNK], shown[120];
-	ssize_t n;
+	char shown[120];
 
 	(void)utf8_escape(view_of(file), shown, sizeof shown);
 	if (!code->from_stdin) {
@@ -81,21 +80,14 @@ static int read_code(struct code *code, struct error *err)
 		if (opened < 0)
 			return error_sys(err, "'%s'", shown);
 	}
-	for (;;) {
-		n = read(code->from_stdin ? STDIN_FILENO : opened, chunk, sizeof chunk);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return error_sys(err, "read '%s'", shown);
-		if (n == 0)
-			return 0;
-		if (buf_add(&code->text, (struct view){ chunk, (size_t)n }, err) < 0)
-			return error_set(
-			        err, ERR_LIMIT,
-			        "'%s': code may have at most %d MiB; copy data into a sandbox with "
-			        "'belljar cp'",
-			        shown, CODE_MAX >> 20);
-	}
+	if (fd_read_all(code->from_stdin ? STDIN_FILENO : opened, &code->text, err) == 0)
+		return 0;
+	if (err->kind != ERR_LIMIT)
+		return error_wrap(err, "'%s'", shown);
+	return error_set(err, ERR_LIMIT,
+	                 "'%s': code may have at most %d MiB; copy data into a sandbox with "
+	                 "'belljar cp'",
+	                 shown, CODE_MAX >> 20);
 }
 
 static int choose_language(struct code *code, struct error *err)

@@ -49,8 +49,8 @@ MUST_CHECK int proxy_head_length(struct view bytes, size_t *ret, struct error *e
  * is added. *ret is zeroed first, and after a failure it has what was read. */
 MUST_CHECK int proxy_request_read(struct view head, bool absolute, const char *field,
                                   struct proxy_request *ret, struct buf *out, struct error *err);
-/* The same for a request in a TLS connection to `host`: its target is a path. Host must name the
- * same host, or be missing. The request is for this host and port. */
+/* Like proxy_request_read(), for a request in a TLS connection to `host`: its target is a path.
+ * Host must name the same host, or be missing. The request is for this host and port. */
 MUST_CHECK int proxy_origin_read(struct view head, const struct net_host *host, uint16_t port,
                                  struct proxy_request *ret, struct buf *out, struct error *err);
 /* How many of the bytes belong to the body, which ends when body->is_done. -1: a chunk is

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/num.h"
@@ -389,13 +390,11 @@ bool spec_is_id(const char *text)
 
 bool spec_is_any_in(int at, const char *path)
 {
-	DIR *dir = fd_open_dir(at, path);
+	AUTO_DIR DIR *dir = fd_open_dir(at, path);
 	const struct dirent *entry;
 	bool found = false;
 
 	while (!found && dir != NULL && (entry = readdir(dir)) != NULL)
 		found = spec_is_id(entry->d_name);
-	if (dir != NULL)
-		(void)closedir(dir);
 	return found;
 }

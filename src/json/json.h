@@ -66,8 +66,8 @@ void json_push(json_t *array, json_t *value);
 /* The value as one line without spaces and without LF; the caller frees. */
 char *json_write(json_t *value, size_t *ret_len) RETURNS_NONNULL;
 
-/* Likewise, with the members of each object in the order of their names: equal values give equal
- * texts. */
+/* Like json_write(), with the members of each object in the order of their names: equal values give
+ * equal texts. */
 char *json_write_sorted(json_t *value, size_t *ret_len) RETURNS_NONNULL;
 
 /* The value as text for people: one value per line, indented by `indent` spaces (at most 31) per

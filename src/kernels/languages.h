@@ -68,7 +68,7 @@ const struct language *language_by_file(const char *path); /* by extension; or N
 const struct language *language_by_shebang(struct view code);
 /* Writes "python, javascript, ...", as many whole names as fit. Returns out. */
 const char *language_names(char *out, size_t size);
-/* The same for the languages that have sessions. */
+/* Like language_names(), for the languages that have sessions. */
 const char *language_session_names(char *out, size_t size);
 
 /* The values of the words in braces. */

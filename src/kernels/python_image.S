@@ -1,8 +1,8 @@
 /* python_image.S - Python programs: the loader for the command line; the kernel for BOOT; and the
  * program of tool_help. BOOT has the rest of a line, which may be a prefix, and the kernel as
  * compiled code (scripts/compile-kernel.py), with fewer parts for a process that is for one run. A
- * second BOOT, for a Python with another byte code, has the kernel as text: python.py and behind it,
- * as strings, the parts that not every process needs. */
+ * second BOOT, for a Python with another byte code, has the kernel as text: python.py with
+ * python_displays.py and behind it, as strings, the parts that not every process needs. */
 	.section .rodata, "a", %progbits
 	.global kernel_python_loader, kernel_python_boot, kernel_python_once_boot
 	.hidden kernel_python_loader, kernel_python_boot, kernel_python_once_boot
@@ -21,6 +21,7 @@ kernel_python_once_boot:
 	.incbin "build/kernels/python_once.code"
 kernel_python_text:
 	.incbin "src/kernels/python.py"
+	.incbin "src/kernels/notebook/python_displays.py"
 	.ascii "\nFRESH = r'''"
 	.incbin "src/kernels/python_fresh.py"
 	.ascii "'''\nRUN = r'''"
@@ -30,10 +31,12 @@ kernel_python_text:
 	.ascii "'''\nSESSION = r'''"
 	.incbin "src/kernels/python_session.py"
 	.ascii "'''\nRICH = r'''"
+	.incbin "src/kernels/notebook/python_pictures.py"
 	.incbin "src/kernels/notebook/python_rich.py"
 	.ascii "'''\nSYNTAX = r'''"
 	.incbin "src/kernels/notebook/python_syntax.py"
 	.ascii "'''\nMAGICS = r'''"
+	.incbin "src/kernels/notebook/python_commands.py"
 	.incbin "src/kernels/notebook/python_magics.py"
 	.ascii "'''\nNAMES = r'''"
 	.incbin "src/kernels/notebook/python_names.py"

@@ -24,8 +24,8 @@ MUST_CHECK int output_new(struct loop *loop, int fd, size_t max, const struct ou
 /* Writes or queues all bytes, or none. ERR_LIMIT: the queue is not empty and would grow past its
  * maximum; an empty queue takes one message of any length. After failed() bytes are discarded. */
 MUST_CHECK int output_write(struct output *output, struct view bytes, struct error *err);
-/* The same for bytes in two places, `head` before `bytes`, which are not copied if the reader takes
- * them at once. */
+/* Like output_write(), for bytes in two places, `head` before `bytes`, which are not copied if the
+ * reader takes them at once. */
 MUST_CHECK int output_write_pair(struct output *output, struct view head, struct view bytes,
                                  struct error *err);
 size_t output_pending(const struct output *output); /* bytes in the queue */

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "loop/internal.h"
-#include "loop/loop.h"
 
 struct loop_socket {
 	struct loop *loop;

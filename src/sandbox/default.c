@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "loop/loop.h"
 #include "sandbox/internal.h"
 
 enum { DEFAULTS_MAX = 32 };

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "loop/loop.h"
 #include "sandbox/channel/channel.h"
 #include "sandbox/internal.h"
 #include "sandbox/registry/instances.h"

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/num.h"
-#include "loop/loop.h"
 #include "sandbox/internal.h"
 
 void manager_set_memory_quota(struct manager *manager, uint64_t bytes)

@@ -1,7 +1,6 @@
 /* sandbox.c - finding, starting and waking a sandbox (see internal.h). */
 #include "sandbox/sandbox.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +14,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/text/utf8.h"
 #include "engine/filter/filter.h"
-#include "loop/loop.h"
 #include "sandbox/channel/channel.h"
 #include "sandbox/internal.h"
 

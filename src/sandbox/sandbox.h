@@ -123,7 +123,7 @@ const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
 const struct engine_progress *sandbox_progress(const struct sandbox *sandbox);
 /* Reads the cgroup's counters. False: there is no cgroup, or the sandbox is not awake. */
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret);
-/* The same with memory_kills and pids_refused only. */
+/* Like sandbox_counts(), but reads memory_kills and pids_refused only. */
 bool sandbox_refusals(struct sandbox *sandbox, struct engine_counters *ret);
 /* How often the sandbox has ended in this server: another number than before means that all that
  * ran in it is gone, although it may be awake again. */

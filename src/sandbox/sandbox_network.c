@@ -17,7 +17,6 @@
 #include "sandbox/gate/gate_log.h"
 #include "sandbox/internal.h"
 #include "sandbox/process/process.h"
-#include "sandbox/registry/history.h"
 
 /* --- the policy --- */
 

@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "loop/loop.h"
 #include "sandbox/internal.h"
 #include "sandbox/process/process.h"
 

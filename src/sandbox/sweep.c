@@ -11,7 +11,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "loop/loop.h"
 #include "sandbox/internal.h"
 #include "sandbox/registry/instances.h"
 

@@ -66,22 +66,18 @@ static int hand_over_directory(const char *state, const char *name, struct error
 	AUTO_FD int fd = -1;
 	const struct dirent *entry;
 	struct stat st;
-	DIR *dir;
-	int r = 0;
+	AUTO_DIR DIR *dir = NULL;
 
 	(void)snprintf(path, sizeof path, "%s/%s", state, name);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	dir = fd >= 0 ? fd_open_dir(fd, ".") : NULL;
 	if (dir == NULL || fstat(dirfd(dir), &st) < 0 || st.st_uid == chosen.id)
-		goto out;
+		return 0;
 	while ((entry = readdir(dir)) != NULL)
 		hand_over_file(dirfd(dir), entry->d_name, st.st_uid);
 	if (fchown(dirfd(dir), chosen.id, chosen.id) < 0)
-		r = error_sys(err, "chown '%s'", path);
-out:
-	if (dir != NULL)
-		(void)closedir(dir);
-	return r;
+		return error_sys(err, "chown '%s'", path);
+	return 0;
 }
 
 static uid_t find_present_id(const char *state)
@@ -93,6 +89,8 @@ static uid_t find_present_id(const char *state)
 	return stat(path, &st) == 0 ? st.st_uid : 0;
 }
 
+/* Called while the process may still change owners: db/ and servers/ have to belong to the id that
+ * confine_process() changes to. The id is kept from one start to the next where possible. */
 int confine_choose_id(const char *state, struct ids_taken *ret, struct error *err)
 {
 	struct ids_range own = { .file = "passwd", .owner = "belljar" };

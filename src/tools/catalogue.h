@@ -1,8 +1,9 @@
 /* catalogue.h - the tools, resources and prompts that belljar offers over MCP.
  *
- * Each tool is one file of this folder. Its record is declared here and listed in catalogue.c, in
- * the order in which clients see it. Handlers know the program around them only through struct
- * tools_context, which the server fills. */
+ * Each tool is one file of this folder; a tool and its counterpart (copy_in and copy_out,
+ * install_packages and list_packages) share one. Its record is declared here and listed in
+ * catalogue.c, in the order in which clients see it. Handlers know the program around them only
+ * through struct tools_context, which the server fills. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

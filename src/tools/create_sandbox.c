@@ -4,14 +4,12 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "mcp/content.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
 #include "tools/support/create_work.h"
 #include "tools/support/params.h"
 #include "tools/support/sandbox_args.h"
 #include "tools/support/sandbox_json.h"
-#include "tools/support/wake_progress.h"
 #include "tools/support/work.h"
 
 struct create_args {

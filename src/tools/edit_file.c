@@ -1,7 +1,6 @@
 #include <inttypes.h>
 
 #include "base/buf.h"
-#include "base/mem.h"
 #include "base/text/utf8.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "mcp/content.h"
 #include "sandbox/channel/channel.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"

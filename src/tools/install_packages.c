@@ -17,7 +17,7 @@ static const char *const actions[] = { [PACKAGE_INSTALL] = "install",
 	                               [PACKAGE_RESET] = "reset",
 	                               NULL };
 
-static const struct param params[] = {
+static const struct param install_params[] = {
 	ARG(struct install_args, packages, STRINGS,
 	    "Such as requests>=2.28, pandas[excel], lodash@4.", .max = PACKAGE_SPECS_MAX,
 	    .item_max = PACKAGE_SPEC_MAX, .also = PARAM_ALSO("package", "names")),
@@ -69,8 +69,41 @@ const struct mcp_tool tool_install_packages = {
 	        "require(). Packages of the system (apt) cannot be installed in a sandbox.",
 	.is_offered = has_indexes,
 	.scope = MCP_SCOPE_RUN,
-	.params = params,
+	.params = install_params,
 	.args_size = sizeof(struct install_args),
 	.output = package_work_output,
 	.call = install_packages,
+};
+
+struct list_args {
+	const char *language, *sandbox;
+};
+
+static const struct param list_params[] = {
+	ARG(struct list_args, language, ENUM, "", .more = "Of the packages.",
+	    .values = package_languages, .fallback.text = "python"),
+	WORK_PARAM_SANDBOX(struct list_args, sandbox),
+	{ 0 },
+};
+
+static int list_packages(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct list_args *a = args;
+	const struct package_request request = { .action = PACKAGE_LIST,
+		                                 .language = a->language,
+		                                 .sandbox = a->sandbox };
+
+	return package_work_start(call, &request, err);
+}
+
+const struct mcp_tool tool_list_packages = {
+	.name = "list_packages",
+	.title = "List packages",
+	.help = "List the packages of a sandbox and of its image.",
+	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
+	.scope = MCP_SCOPE_RUN,
+	.params = list_params,
+	.args_size = sizeof(struct list_args),
+	.output = package_work_output,
+	.call = list_packages,
 };

@@ -1,7 +1,6 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "sandbox/process/process.h"
 #include "tools/catalogue.h"
 #include "tools/run/answer/run_result.h"
 #include "tools/run/process_call.h"

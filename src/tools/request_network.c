@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "mcp/ask/ask.h"
-#include "mcp/content.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
 #include "tools/support/network_json.h"

@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/mem.h"
 #include "base/text/base64.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"

@@ -1,6 +1,5 @@
 #include "base/error.h"
 #include "kernels/languages.h"
-#include "mcp/content.h"
 #include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/usage_request.h"

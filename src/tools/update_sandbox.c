@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "mcp/content.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
 #include "tools/support/params.h"

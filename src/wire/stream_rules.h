@@ -56,6 +56,6 @@ bool wire_stream_sends(const struct wire_stream *stream, uint8_t channel);
  * The caller decodes the frame first: the size of the payload is checked there. */
 MUST_CHECK int wire_stream_receive(struct wire_stream *stream, const struct wire_frame *frame,
                                    struct error *err);
-/* The same for a frame this end is about to send. A refusal is a bug of the sender. */
+/* Checks and counts a frame that this end is about to send. A refusal is a bug of the sender. */
 MUST_CHECK int wire_stream_send(struct wire_stream *stream, const struct wire_frame *frame,
                                 struct error *err);

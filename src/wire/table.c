@@ -1,8 +1,6 @@
 #include "wire/table.h"
 
 #include "base/buf.h"
-#include "base/error.h"
-#include "wire/bytes.h"
 
 #define FIELD(type, member, kind, lo, hi)                                                          \
 	{                                                                                          \

@@ -1,5 +1,5 @@
 """Tables and memory of the kernel that all processes of the host share: one sandbox gets a share of each,
-or its memory limit counts them. SECURITY.md has the list."""
+or its memory limit counts them. doc/kernel-resources.md has the list."""
 import pathlib
 import subprocess
 
@@ -69,7 +69,7 @@ def file_table_filled(box):
     assert box.sh("echo again | cat").out == "again\n"
 
 
-# R only: without a memory cgroup nothing counts these (see SECURITY.md).
+# R only: without a memory cgroup nothing counts these (see doc/kernel-resources.md).
 COUNTED = (("timers", 150, 4000), ("memfds", 100, 4000), ("watches", 30, 200000),
            ("mappings", 60, 60000), ("messages", 16, 400000), ("semaphores", 4, 3000))
 
@@ -85,7 +85,7 @@ def counted_objects(box):
 
 # A directory that both layers of the overlay have: the kernel keeps a list of its names for each open
 # descriptor, and no cgroup counts that list. Such a directory has one link; others have two or more.
-# Not S: the user's own id owns every directory, and can make each writable (see SECURITY.md).
+# Not S: the user's own id owns every directory, and can make each writable (see doc/kernel-resources.md).
 @test("RX-43", "no directory that programs may write to is a merged one", "RU")
 def merged_directories(box):
     look = "find / -xdev -type d -links 1 -writable 2>/dev/null; ls -ld / >&2"

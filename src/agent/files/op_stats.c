@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
-/* The same number in cgroup version 2 and version 1. */
+/* The files of one counter in cgroup version 2 and in version 1. */
 struct counter {
 	const char *v2, *v1;
 };

@@ -32,7 +32,7 @@ MUST_CHECK int path_open(const struct job *job, struct view path, int flags, mod
 
 /* Opens a regular file for reading; anything else (FIFO, device, directory) is an error. */
 MUST_CHECK int path_open_file(const struct job *job, struct view path, struct error *err);
-/* The same with other flags; *ret is its fstat(). */
+/* Opens a regular file with these flags; *ret is its fstat(). */
 MUST_CHECK int path_open_regular(const struct job *job, struct view path, int flags, mode_t mode,
                                  struct stat *ret, struct error *err);
 MUST_CHECK int path_open_directory(const struct job *job, struct view path, struct error *err);
@@ -51,5 +51,5 @@ bool path_ends_in_slash(struct view path);
 
 /* Creates the missing directories above the path, with mode 0777 less the umask. */
 MUST_CHECK int path_make_parents(const struct job *job, struct view path, struct error *err);
-/* The same and the path itself. */
+/* Creates the directory `path` and the missing ones above it, like path_make_parents(). */
 MUST_CHECK int path_make_directories(const struct job *job, struct view path, struct error *err);

@@ -35,7 +35,7 @@ size_t pump_allowed_bytes(const struct pump *pump);
 /* The program and its descendants have exited: sends what is in the pipe now and ends, even if some
  * other process still holds the write end open. */
 void pump_finish(struct pump *pump);
-/* The same for a terminal, which cannot tell how much waits in it: sends what can be read now, at
- * most `max` bytes. */
+/* Sends what can be read from a terminal now, at most `max` bytes: the kernel does not say how much
+ * waits in one. */
 void pump_drain(struct pump *pump, uint64_t max);
 void pump_close(struct pump *pump); /* without sending END */

@@ -60,6 +60,6 @@ bool glob_match(struct glob *glob, struct view text, uint64_t *steps);
  * of the path. Not for GLOB_GIT. */
 bool glob_match_path(struct glob *glob, struct view path);
 
-/* The same for several patterns, each on a line of its own: true if one of them matches. Sets the
- * glob. */
+/* Like glob_match_path() for several patterns, each on a line of its own: true if one of them
+ * matches. Sets the glob. */
 bool glob_match_lines(struct glob *glob, struct view patterns, unsigned flags, struct view path);

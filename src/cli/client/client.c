@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,6 +5,7 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/text/utf8.h"
 #include "cli/client/client.h"
 #include "cli/client/client_link.h"
@@ -16,7 +16,7 @@
 #include "cli/verb.h"
 #include "server/options/options.h"
 
-enum { ARGUMENTS_MAX = 10 * 1024 * 1024, CHUNK = 64 * 1024 };
+enum { ARGUMENTS_MAX = 10 * 1024 * 1024 };
 
 static int print_list(struct client *client, const char *method, const char *key, const char *name,
                       struct error *err)
@@ -149,24 +149,6 @@ static const char *action_name_at(size_t i)
 	return i < count ? client_actions[i].name : i == count ? shell_action.name : NULL;
 }
 
-static int read_stdin(struct buf *buf, struct error *err)
-{
-	char chunk[CHUNK];
-
-	for (;;) {
-		ssize_t n = read(STDIN_FILENO, chunk, sizeof chunk);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return error_sys(err, "read standard input");
-		if (n == 0)
-			return 0;
-		if (buf_add(buf, (struct view){ chunk, (size_t)n }, err) < 0)
-			return error_wrap(err, "arguments");
-	}
-}
-
 static int read_arguments(struct client *client, struct error *err)
 {
 	static const struct json_limits limits = { .depth = 64, .values = 200000 };
@@ -176,8 +158,8 @@ static int read_arguments(struct client *client, struct error *err)
 
 	buf_init(&buf, ARGUMENTS_MAX);
 	if (strcmp(said, "-") == 0) {
-		if (read_stdin(&buf, err) < 0)
-			return -1;
+		if (fd_read_all(STDIN_FILENO, &buf, err) < 0)
+			return error_wrap(err, "arguments");
 		text = buf_view(&buf);
 	}
 	if (json_read(text, &limits, &client->arguments, NULL, err) < 0)

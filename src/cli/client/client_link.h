@@ -32,7 +32,7 @@ struct link {
  * the result of `initialize`. The caller calls client_link_close() after a failure too. */
 MUST_CHECK int client_link_open(struct link *link, const char *const *flags, json_t **ret_server,
                                 struct error *err);
-/* The same with the server at a URL; see client_http.h. */
+/* Connects to the server at a URL (client_http.h) and initializes the connection, likewise. */
 MUST_CHECK int client_link_open_url(struct link *link, const char *url, const char *token_env,
                                     json_t **ret_server, struct error *err);
 /* Takes over `params`, which may be NULL. A JSON-RPC error becomes an error with the server's

@@ -13,7 +13,6 @@
 #include "base/text/utf8.h"
 #include "cli/client/client.h"
 #include "cli/client/client_arguments.h"
-#include "cli/client/client_show.h"
 #include "cli/client/line_editor.h"
 #include "cli/support/out.h"
 #include "cli/support/terminal.h"

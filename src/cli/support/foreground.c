@@ -11,9 +11,7 @@
 #include "base/error.h"
 #include "base/text/utf8.h"
 #include "cli/support/attachment.h"
-#include "loop/loop.h"
 #include "loop/output.h"
-#include "sandbox/registry/history.h"
 #include "sandbox/sandbox.h"
 
 enum { QUEUE_MAX = 256 * 1024 };

@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/mem.h"
 #include "base/num.h"
 #include "base/text/utf8.h"
 #include "cli/support/attachment.h"

@@ -73,6 +73,8 @@ static int wait_until_ready(int fd, short events, uint64_t end_ms)
 	return now < end_ms && poll(&ready, 1, (int)(end_ms - now)) == 1 ? 0 : -1;
 }
 
+/* Waits CONNECT_MS for one address, not the whole time of the request: the name may have others
+ * that answer. */
 static int connect_address(const struct net_address *address, uint16_t port, struct error *err)
 {
 	struct sockaddr_storage to;

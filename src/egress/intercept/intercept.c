@@ -1,6 +1,5 @@
 #include "egress/intercept/intercept.h"
 
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"

@@ -109,6 +109,8 @@ static bool read_head(struct side *program, struct buf *received, size_t *ret_le
 
 /* The functions below return true if they have moved bytes. */
 
+/* Reads on only when the program has taken all of the answer, so a slow program keeps no bytes of
+ * the host in memory. What follows a complete answer is never read: it would be a second answer. */
 static bool read_host(struct exchange *exchange)
 {
 	struct secret_answer *answer = &exchange->answer;
@@ -151,6 +153,8 @@ static bool reads_program(const struct exchange *exchange)
 	       !exchange->host_closed_input && exchange->to_host.len == 0;
 }
 
+/* A body that breaks the rules of HTTP ends the exchange: the host could read it as two requests,
+ * of which the second was never checked. */
 static bool read_program(struct exchange *exchange)
 {
 	char bytes[CHUNK];

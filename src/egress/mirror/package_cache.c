@@ -1,6 +1,5 @@
 #include "egress/mirror/package_cache.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/mem.h"
@@ -55,7 +55,7 @@ static bool is_temporary(const char *name)
  * Those that a killed process has left are removed. */
 static uint64_t count_temporary(const struct package_cache *cache)
 {
-	DIR *dir = fd_open_dir(cache->dir, ".");
+	AUTO_DIR DIR *dir = fd_open_dir(cache->dir, ".");
 	const struct dirent *entry;
 	uint64_t bytes = 0;
 	struct stat st;
@@ -71,7 +71,6 @@ static uint64_t count_temporary(const struct package_cache *cache)
 		else
 			bytes += (uint64_t)st.st_size;
 	}
-	(void)closedir(dir);
 	return bytes;
 }
 
@@ -201,13 +200,12 @@ int package_cache_each(const struct package_cache *cache,
                        void (*each)(void *ctx, const struct package_cache_entry *entry), void *ctx,
                        struct error *err)
 {
-	DIR *dir = fd_open_dir(cache->dir, ".");
+	AUTO_DIR DIR *dir = fd_open_dir(cache->dir, ".");
 	const struct dirent *entry;
 
 	if (dir == NULL)
 		return error_sys(err, "read the cache of packages");
 	while ((entry = readdir(dir)) != NULL)
 		visit_entry(cache, entry->d_name, each, ctx);
-	(void)closedir(dir);
 	return 0;
 }

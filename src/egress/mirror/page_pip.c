@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/attr.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "egress/mirror/pages.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/num.h"
 #include "base/text/utf8.h"
 #include "wire/direct_socket.h"
 

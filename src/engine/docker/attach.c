@@ -16,7 +16,6 @@
 #include "engine/docker/demux.h"
 #include "engine/docker/internal.h"
 #include "loop/input.h"
-#include "loop/loop.h"
 #include "loop/output.h"
 
 enum {

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/num.h"
 #include "engine/docker/internal.h"
 #include "engine/native/cdi/cdi.h"

@@ -4,7 +4,6 @@
  * Only the broker reads these secrets, and only for an image that it is allowed to pull. A helper
  * is started as Docker's client starts it: docker-credential-NAME get, the registry on its standard
  * input, JSON on its standard output. */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 #include "engine/docker/daemon.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +150,7 @@ static int find_context(const char *name, struct daemon_address *ret, struct err
 {
 	char path[PATH_MAX], shown[120];
 	const struct dirent *entry;
-	DIR *dir = NULL;
+	AUTO_DIR DIR *dir = NULL;
 	bool found = false;
 	int r = -1;
 
@@ -161,8 +160,6 @@ static int find_context(const char *name, struct daemon_address *ret, struct err
 	     i++)
 		if (entry->d_name[0] != '.')
 			found = try_context(entry->d_name, name, ret, &r, err);
-	if (dir != NULL)
-		(void)closedir(dir);
 	if (found)
 		return r;
 	return error_set(err, ERR_NOT_FOUND,

@@ -14,7 +14,6 @@
 #include "engine/remote/messages.h"
 #include "engine/remote/pending.h"
 #include "engine/remote/request_queue.h"
-#include "loop/loop.h"
 #include "loop/watch.h"
 
 enum { BUCKETS = 64, REPLIES_AT_A_TIME = 64 };

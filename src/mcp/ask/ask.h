@@ -42,9 +42,9 @@ void mcp_ask(struct mcp_call *call, const char *key, enum mcp_question kind, jso
  * client that cannot be asked gets an error that names what it lacks. */
 bool mcp_await_answers(struct mcp_call *call);
 
-/* The same for questions that are all pages, and a handler that can tell by itself whether the user
- * has completed them: a client of 2025-11-25 gets the error -32042 with the pages, opens them and
- * calls again, so that no call waits for a person. Any other client is asked as above. */
+/* Like mcp_await_answers(), for questions that are all pages, and a handler that can tell by itself
+ * whether the user has completed them: a client of 2025-11-25 gets the error -32042 with the pages,
+ * opens them and calls again, so that no call waits for a person. Any other client is asked. */
 bool mcp_require_pages(struct mcp_call *call);
 
 /* The result that the client sent, checked: {"action": ...} of a form or a page, with "content" by

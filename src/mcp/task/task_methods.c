@@ -3,7 +3,6 @@
 
 #include "mcp/ask/asks.h"
 #include "mcp/internal.h"
-#include "mcp/request_meta.h"
 #include "mcp/task/task.h"
 
 static bool is_stateless(const struct mcp_call *call)

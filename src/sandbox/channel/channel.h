@@ -105,5 +105,6 @@ MUST_CHECK int channel_forward(struct channel_stream *stream, const struct wire_
 
 /* Asks the agent to end the stream; `done` or `failed` follows. */
 void channel_close(struct channel_stream *stream);
-/* The same without any further callback. The caller must not use the stream any more. */
+/* Ends the stream like channel_close(), without any further callback. The caller must not use the
+ * stream any more. */
 void channel_cancel(struct channel_stream *stream);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text/utf8.h"
 #include "loop/loop.h"
 #include "loop/output.h"
 #include "sandbox/channel/internal.h"

@@ -129,6 +129,8 @@ static int forward_head(struct gate_link *link, const struct dial_result *result
 	return r;
 }
 
+/* The head of a request is forwarded only now, after the decision and the connection: nothing that
+ * a program sends leaves the sandbox before. */
 static void on_dialed(void *ctx, const struct dial_result *result, const struct error *why,
                       bool is_refused)
 {

@@ -1,5 +1,6 @@
 /* gate_log.h - the connections that programs of one sandbox have tried to make: the last hosts,
- * each once with a count, so that a program that tries a host without end fills nothing.
+ * each once with a count, so that a program that tries one host again and again takes no more
+ * memory.
  *
  * The log lives as long as the struct sandbox. */
 #pragma once

@@ -77,7 +77,7 @@ struct gate_link {
 
 /* Opens further ACCEPT streams, if fewer than GATE_WAITING wait. */
 void gate_fill(struct gate *gate);
-/* The same after a while: the agent could not accept. */
+/* Calls gate_fill() after a while: the agent could not accept. */
 void gate_hold_off(struct gate *gate);
 
 /* --- gate_limits.c --- */

@@ -1,6 +1,5 @@
 #include "sandbox/port/port_forward.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>

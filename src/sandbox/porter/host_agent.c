@@ -8,7 +8,6 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/process/packet.h"
 #include "base/text/utf8.h"

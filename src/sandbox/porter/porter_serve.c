@@ -92,6 +92,7 @@ static int prepare_process(const struct porter_slots *slots, int socket, struct 
 	return image->fd < 0 ? -1 : porter_confine(slots, image, err);
 }
 
+/* A request that no honest server sends ends the porter: the server was taken over. */
 void porter_serve(void *ctx, int socket)
 {
 	static struct porter_request request;

@@ -4,7 +4,6 @@
  * client is checked when it is added, and opened by its path each time, because projects are
  * removed and cloned again while a server runs. In both cases the path that the kernel tells for
  * the descriptor must still be the one that was checked: no link or rename leads anywhere else. */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
@@ -213,6 +212,8 @@ void porter_slots_done(struct porter_slots *slots)
 		porter_slots_remove(slots, i);
 }
 
+/* A directory that was renamed, or a path that leads elsewhere by now, is not what the operator or
+ * the client has allowed. The owner counts for root, whose agents run as that user. */
 static int check_unchanged(const struct porter_slot *slot, const char *real, const struct stat *st,
                            struct error *err)
 {

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "engine/spec.h"
-#include "loop/loop.h"
 #include "sandbox/channel/files.h"
 #include "sandbox/interpreter/kernel_wire.h"
 #include "sandbox/process/internal.h"

@@ -179,7 +179,7 @@ static void remove_if_free(int dir, const char *file)
 
 void instance_remove_dead(int dir)
 {
-	DIR *list = fd_open_dir(dir, ".");
+	AUTO_DIR DIR *list = fd_open_dir(dir, ".");
 	const struct dirent *entry;
 
 	if (list == NULL)
@@ -191,5 +191,4 @@ void instance_remove_dead(int dir)
 		    (strcmp(dot, ".lock") == 0 || strcmp(dot, ".new") == 0))
 			remove_if_free(dir, entry->d_name);
 	}
-	(void)closedir(list);
 }

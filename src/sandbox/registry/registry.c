@@ -7,7 +7,6 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/mem.h"
 #include "sandbox/registry/internal.h"
 #include "store/store.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "sandbox/registry/history.h"
 #include "sandbox/registry/registry.h"

@@ -1,5 +1,4 @@
 /* relay.c - one connection of a guest: its request, the answer, and the frames that follow. */
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

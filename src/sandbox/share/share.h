@@ -4,10 +4,9 @@
  * The server that has the sandbox awake is the holder, the other process the guest. Each server
  * listens on a socket in the state directory (registry/instances.h). A guest connects, sends one
  * struct share_request (and behind SHARE_UPDATE one struct share_changes), and gets one struct
- * share_answer. After a SHARE_ATTACH that succeeded, the
- * connection carries the protocol of the channel (src/wire), with the holder in the place of the
- * agent: the guest has a struct channel of its own, and all that runs over a channel works in a
- * guest as in the holder.
+ * share_answer. After a SHARE_ATTACH that succeeded, the connection carries the protocol of the
+ * channel (src/wire), with the holder in the place of the agent: the guest has a struct channel of
+ * its own, and all that runs over a channel works in a guest as in the holder.
  *
  * The directory and the socket's mode keep other users out; besides, the holder checks the user id
  * of the peer (SO_PEERCRED). A process of that user has access to the sandboxes of all owners

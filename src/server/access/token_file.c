@@ -185,6 +185,7 @@ static int add_line(struct view line, struct token_list *list, struct error *err
 /* Lines that hold a token are at least this long, which bounds the allocation by the file. */
 enum { TOKEN_LINE_MIN = TOKEN_ID_LEN + 1 + 2 * TOKEN_HASH_SIZE };
 
+/* One wrong line makes the list invalid: a line that was cut off could else lose its expiry. */
 int token_list_parse(struct view text, struct token_list *ret, struct error *err)
 {
 	struct token_list list = { 0 };

@@ -18,7 +18,7 @@
 #include "base/tree/make_parents.h"
 #include "server/access/token_file.h"
 
-enum { LOCK_WAIT_S = 10, READ_CHUNK = 16 * 1024 };
+enum { LOCK_WAIT_S = 10 };
 
 static const char first_line[] =
         "# Tokens of belljar, made by 'belljar token add': id, SHA-256, user, scopes, created, "
@@ -38,22 +38,6 @@ static int check_mode(const struct stat *st, struct error *err)
 	return 0;
 }
 
-static int read_text(int fd, struct buf *ret, struct error *err)
-{
-	char chunk[READ_CHUNK];
-	ssize_t n;
-
-	while ((n = read(fd, chunk, sizeof chunk)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return error_sys(err, "read");
-		if (buf_add(ret, (struct view){ chunk, (size_t)n }, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 int token_store_read(int fd, struct token_list *ret, struct error *err)
 {
 	AUTO_BUF struct buf text;
@@ -62,7 +46,7 @@ int token_store_read(int fd, struct token_list *ret, struct error *err)
 	buf_init(&text, TOKEN_FILE_MAX);
 	if (fstat(fd, &st) < 0)
 		return error_sys(err, "fstat");
-	if (check_mode(&st, err) < 0 || read_text(fd, &text, err) < 0)
+	if (check_mode(&st, err) < 0 || fd_read_all(fd, &text, err) < 0)
 		return -1;
 	return token_list_parse(buf_view(&text), ret, err);
 }
@@ -141,7 +125,7 @@ static int read_locked(struct edit *edit, struct error *err)
 	if (fstat(fd, &edit->st) < 0)
 		return error_sys(err, "fstat");
 	edit->exists = true;
-	if (check_mode(&edit->st, err) < 0 || read_text(fd, &edit->text, err) < 0)
+	if (check_mode(&edit->st, err) < 0 || fd_read_all(fd, &edit->text, err) < 0)
 		return -1;
 	return token_list_parse(buf_view(&edit->text), &edit->list, err);
 }

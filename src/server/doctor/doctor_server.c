@@ -1,5 +1,4 @@
 /* doctor_server.c - whether the server can give up its own rights here (see internal.h). */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>

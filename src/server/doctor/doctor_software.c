@@ -1,6 +1,5 @@
 /* doctor_software.c - interpreters, Docker and the configuration file (see internal.h). */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "server/access/token_file.h"
 #include "server/options/options.h"
 #include "tools/profiles/profiles.h"
-#include <ctype.h>
 #include <string.h>
 
 bool opt_profile(const char *text)

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/trusted/trusted_names.h"
 #include "server/access/token_file.h"
 #include "server/options/option_accepts.h"
 #include "server/options/option_words.h"
@@ -451,7 +450,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_FILE] = { "file", PATH(file), .verbs = FOR_CONNECT, .flag_only = true,
 		.word = "FILE",
 		.help = "The file to edit instead of the client's usual one." },
-	/* The same name as the addresses of 'serve', for verbs that connect to one. */
+	/* --http names the addresses of 'serve'; in verbs that connect to a server, its URL. */
 	[OPTION_URL] = { "http", TEXT(url), .verbs = FOR_CONNECT | FOR_CLIENT,
 		.flag_only = true, .word = "URL", .accepts = opt_url,
 		.expected = "a URL such as http://127.0.0.1:8000/mcp",

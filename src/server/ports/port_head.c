@@ -239,6 +239,8 @@ static struct view replace_type(struct view value)
 	return value;
 }
 
+/* Only fields of a list are passed on: a program inside must not set cookies, policies or
+ * certificates of this server's own origin. */
 static int add_field(struct buf *out, const struct port_answer_options *options, struct view line,
                      struct framing *framing, struct error *err)
 {
@@ -276,6 +278,7 @@ static int next_line(struct view *rest, struct view *ret, struct error *err)
 	return 0;
 }
 
+/* The head is written anew, so that a browser cannot read it differently than it was checked. */
 int port_answer_head(struct view head, const struct port_answer_options *options, struct buf *out,
                      struct error *err)
 {

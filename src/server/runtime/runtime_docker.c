@@ -27,7 +27,7 @@ static bool has_other_server(const struct runtime_base *base)
 	char path[PATH_MAX + 16], name[INSTANCE_LEN + 1];
 	const struct dirent *entry;
 	bool found = false;
-	DIR *dir;
+	AUTO_DIR DIR *dir = NULL;
 
 	(void)snprintf(path, sizeof path, "%s/servers", base->state);
 	dir = opendir(path);
@@ -37,8 +37,6 @@ static bool has_other_server(const struct runtime_base *base)
 		(void)snprintf(name, sizeof name, "%.*s", (int)INSTANCE_LEN, entry->d_name);
 		found = strcmp(name, base->instance) != 0 && instance_is_alive(base->servers, name);
 	}
-	if (dir != NULL)
-		(void)closedir(dir);
 	return found;
 }
 

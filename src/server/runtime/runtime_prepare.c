@@ -8,7 +8,6 @@
  *     sandboxes/      belongs to the spawner, as do ids/ and skeleton/ */
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

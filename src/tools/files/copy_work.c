@@ -14,7 +14,6 @@
 #include "sandbox/copy/copy.h"
 #include "sandbox/porter/host.h"
 #include "sandbox/porter/host_path.h"
-#include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
 #include "tools/files/file_work.h"
 #include "tools/support/answer_room.h"

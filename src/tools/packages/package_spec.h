@@ -15,6 +15,6 @@ enum { PACKAGE_SPEC_MAX = 200, PACKAGE_SPECS_MAX = 200 };
 /* Appends the specifier in its usual spelling to `out`. */
 MUST_CHECK int package_spec_python(struct view text, struct buf *out, struct error *err);
 MUST_CHECK int package_spec_npm(struct view text, struct buf *out, struct error *err);
-/* The same for a bare name, without a version: of a package to remove. */
+/* Appends a bare name, without a version, of a package that is to be removed. */
 MUST_CHECK int package_name_python(struct view text, struct buf *out, struct error *err);
 MUST_CHECK int package_name_npm(struct view text, struct buf *out, struct error *err);

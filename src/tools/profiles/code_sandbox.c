@@ -216,7 +216,7 @@ static int create_workspace(struct mcp_call *call, struct sandbox **ret,
 	options.name = CONTAINER_NAME;
 	options.labels = "profile=code-sandbox\0mode=persistent\0";
 	if (profile_set_image(call, IMAGE, IMAGE, &options.spec, err) < 0 ||
-	    profile_get_sandbox(call, &options, &container, err) < 0)
+	    profile_get_sandbox(mcp_call_app(call), &options, &container, err) < 0)
 		return -1;
 	(void)snprintf(name, sizeof name, "ws-%016" PRIx64, random_number());
 	(void)snprintf(labels, sizeof labels - 1, "profile=code-sandbox%ccontainer=%s", '\0',
@@ -224,7 +224,7 @@ static int create_workspace(struct mcp_call *call, struct sandbox **ret,
 	(void)snprintf(base, CODE_SANDBOX_BASE_SIZE, WORKSPACES "%s", name);
 	options.name = name;
 	options.labels = labels;
-	return profile_get_sandbox(call, &options, ret, err);
+	return profile_get_sandbox(mcp_call_app(call), &options, ret, err);
 }
 
 static int create_alone(struct mcp_call *call, const char *image, struct sandbox **ret,

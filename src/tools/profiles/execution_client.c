@@ -115,7 +115,7 @@ int profile_execution_sandbox(const struct tools_context *context, const char *o
 	options.labels = PROFILE_LABEL "\0";
 	/* "/" makes `import tools.example` work, "/tools" makes `import example` work. */
 	options.env = "PYTHONPATH=/tools:/\0";
-	return profile_get_owned(context, &options, ret, err);
+	return profile_get_sandbox(context, &options, ret, err);
 }
 
 /* Continues with the tool's work when the user's sandbox is awake. */

@@ -79,7 +79,7 @@ void profile_answer(struct profile_work *w, json_t *object);
 /* Bytes that the object takes in the text of an answer. */
 size_t profile_answer_len(json_t *object);
 void profile_answer_text(struct profile_work *w, struct view text);
-/* The same for a call without work. */
+/* Answers a call without work with a text. */
 void profile_respond_text(struct mcp_call *call, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Responds with *err in the profile's shape. Returns 0, for handlers. */
 int profile_refuse(struct mcp_call *call, const struct error *err);
@@ -113,13 +113,9 @@ MUST_CHECK int profile_find_sandbox(const struct mcp_call *call, const char *id,
                                     struct sandbox **ret, struct error *err);
 /* Finds or creates the sandbox of this name; `options` describes a new one. A sandbox of this name
  * that the profile has not made is an error. */
-MUST_CHECK int profile_get_sandbox(const struct mcp_call *call,
+MUST_CHECK int profile_get_sandbox(const struct tools_context *context,
                                    const struct sandbox_options *options, struct sandbox **ret,
                                    struct error *err);
-/* The same without a call. */
-MUST_CHECK int profile_get_owned(const struct tools_context *context,
-                                 const struct sandbox_options *options, struct sandbox **ret,
-                                 struct error *err);
 /* Sets the image of a new sandbox. If the caller has named none, so that `image` is the profile's
  * `usual` one, an image that the operator has chosen (--image) is used. An engine without images is
  * no error: see profile_image_note(). */

@@ -12,7 +12,6 @@
 #include "base/text/utf8.h"
 #include "kernels/languages.h"
 #include "mcp/content.h"
-#include "sandbox/manager.h"
 #include "tools/catalogue.h"
 #include "tools/profiles/internal.h"
 #include "tools/run/answer/run_hint.h"
@@ -391,8 +390,8 @@ int profile_find_sandbox(const struct mcp_call *call, const char *id, struct san
 	return find_owned(mcp_call_app(call), mcp_call_owner(call), id, ret, err);
 }
 
-int profile_get_owned(const struct tools_context *context, const struct sandbox_options *options,
-                      struct sandbox **ret, struct error *err)
+int profile_get_sandbox(const struct tools_context *context, const struct sandbox_options *options,
+                        struct sandbox **ret, struct error *err)
 {
 	struct sandbox *other;
 
@@ -406,12 +405,6 @@ int profile_get_owned(const struct tools_context *context, const struct sandbox_
 		                 "this name: rename or remove it (belljar rm %s)",
 		                 options->name, options->name);
 	return sandbox_create(context->manager, options, ret, err);
-}
-
-int profile_get_sandbox(const struct mcp_call *call, const struct sandbox_options *options,
-                        struct sandbox **ret, struct error *err)
-{
-	return profile_get_owned(mcp_call_app(call), options, ret, err);
 }
 
 enum profile_image profile_image_of(const struct mcp_call *call, const char *image,

@@ -111,7 +111,7 @@ static int find_own(const struct mcp_call *call, struct sandbox **ret, struct er
 	options.name = "python-executor";
 	options.labels = "profile=python-executor\0";
 	options.env = "VIRTUAL_ENV=" SPEC_PYTHON "\0";
-	return profile_get_sandbox(call, &options, ret, err);
+	return profile_get_sandbox(mcp_call_app(call), &options, ret, err);
 }
 
 /* Continues with the tool's work when the sandbox is awake and has its environment. */

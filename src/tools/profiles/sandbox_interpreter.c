@@ -63,7 +63,8 @@ static const struct {
 	{ "debian", "python:3-slim" },
 };
 
-/* The same system with Python, or NULL. An image of Docker's own library has several names. */
+/* An image of the same system with Python, or NULL. An image of Docker's own library has several
+ * names. */
 static const char *find_substitute(const char *image)
 {
 	static const char *const prefixes[] = { "docker.io/", "library/" };
@@ -251,7 +252,7 @@ static int create_own(struct mcp_call *call, const char *image, struct sandbox *
 	options.temporary = true;
 	if (profile_set_image(call, image, IMAGE, &options.spec, err) < 0)
 		return -1;
-	return profile_get_sandbox(call, &options, ret, err);
+	return profile_get_sandbox(mcp_call_app(call), &options, ret, err);
 }
 
 /* The check of the new sandbox wakes it too; but a substitute that cannot be had is no answer to a

@@ -1,7 +1,6 @@
 #include "tools/resources/resources.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -113,7 +113,7 @@ int skills_load(const char *directory, struct skills **ret, struct error *err)
 	struct skills *skills;
 	struct dirent *entry;
 	size_t count = 0;
-	DIR *dir = opendir(directory);
+	AUTO_DIR DIR *dir = opendir(directory);
 
 	if (dir == NULL)
 		return error_sys(err, "%s", directory);
@@ -129,7 +129,6 @@ int skills_load(const char *directory, struct skills **ret, struct error *err)
 			add_skill(skills, dirfd(dir), names[i]);
 		free(names[i]);
 	}
-	(void)closedir(dir);
 	*ret = skills;
 	return 0;
 }

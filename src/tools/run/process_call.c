@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "mcp/call.h"
-#include "mcp/content.h"
 #include "sandbox/manager.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "mcp/content.h"
-#include "tools/catalogue.h"
 #include "tools/support/params.h"
 #include "tools/support/work.h"
 

@@ -17,8 +17,8 @@ typedef void end_work_fn(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 MUST_CHECK int end_work_start(struct mcp_call *call, const char *name, end_work_fn *end,
                               const char *message, struct error *err);
 
-/* The same for a sandbox that the caller has found, with an answer of the caller's, which is taken
- * over; `content` NULL: the structured content as text. */
+/* Like end_work_start(), for a sandbox that the caller has found, with an answer of the caller's,
+ * which is taken over; `content` NULL: the structured content as text. */
 void end_work_start_in(struct mcp_call *call, struct sandbox *sandbox, end_work_fn *end,
                        json_t *content, json_t *structured);
 

@@ -51,7 +51,7 @@ struct work {
 MUST_CHECK int work_start(struct mcp_call *call, size_t size,
                           const struct work_callbacks *callbacks, const char *sandbox,
                           struct work **ret, struct error *err);
-/* The same in a sandbox that the caller has found or created. */
+/* Like work_start(), in a sandbox that the caller has found or created. */
 struct work *work_start_in(struct mcp_call *call, size_t size,
                            const struct work_callbacks *callbacks, struct sandbox *sandbox);
 void work_answer(struct work *work, json_t *content, json_t *structured); /* takes both over */

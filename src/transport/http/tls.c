@@ -7,7 +7,6 @@
 #include <openssl/x509.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/error.h"

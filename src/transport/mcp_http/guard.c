@@ -56,6 +56,8 @@ static bool is_address(const char *name, bool is_bracketed)
 	return inet_pton(is_bracketed ? AF_INET6 : AF_INET, name, bytes) == 1;
 }
 
+/* DNS rebinding: a page of evil.example whose name leads to this machine sends its own name as
+ * Host. Addresses are let through, because no page can make a browser send one for another name. */
 bool guard_allows_host(const struct mcp_http_config *config, const char *host)
 {
 	char name[HOST_MAX + 1];

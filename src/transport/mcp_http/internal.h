@@ -197,10 +197,11 @@ void event_stream_init(struct event_stream *stream, struct http_session *session
 /* Passes a POST to the session. Takes over input. The stream frees itself. */
 void event_stream_receive(struct incoming *incoming, struct http_session *session,
                           struct mcp_input *input, const struct mcp_headers *headers);
-/* The same for a stateless POST, which gets an MCP session of its own. */
+/* Passes a stateless POST to an MCP session of its own. Takes over input. */
 void event_stream_receive_alone(struct incoming *incoming, struct mcp_input *input,
                                 const struct mcp_headers *headers);
-/* The same for HTTP+SSE; the request has been answered. */
+/* Passes a message of HTTP+SSE, whose request has been answered, to the session. Takes over input.
+ * */
 void event_stream_relay(struct http_session *session, struct mcp_input *input);
 /* Begins an event stream on a response. `position`: of the event that the client has. */
 void event_stream_open(struct event_stream *stream, struct http_request *request,

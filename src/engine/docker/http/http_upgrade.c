@@ -3,7 +3,6 @@
  * libcurl makes the connection, with TLS if there is any, and sends and receives bytes on it
  * (CURLOPT_CONNECT_ONLY). The request and the head of the answer are written and read here, because
  * libcurl does not hand over a connection that was upgraded. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

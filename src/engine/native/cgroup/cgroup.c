@@ -1,6 +1,5 @@
 #include "engine/native/cgroup/cgroup.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -119,9 +119,9 @@ void cgroup_freeze(const struct cgroup *group, bool frozen);
 bool cgroup_remove(struct cgroup *group);
 
 void cgroup_open_counters(const struct cgroup *group, int fds[CGROUP_COUNTER_FILES]);
-/* The same for the cgroups of a process that another program manages, if their paths contain the
- * text `within`: a process id alone may have been given to another process since. CGROUP_NONE:
- * there are none, and fds is not written. The caller owns the descriptors. */
+/* Opens the counters of the cgroups of a process that another program manages, if their paths
+ * contain the text `within`: a process id alone may have been given to another process since.
+ * CGROUP_NONE: there are none, and fds is not written. The caller owns the descriptors. */
 enum cgroup_kind cgroup_open_process_counters(pid_t pid, const char *within,
                                               int fds[CGROUP_COUNTER_FILES]);
 void cgroup_read_counters(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind kind,

@@ -28,14 +28,12 @@ typedef void (*dir_fn)(struct sweep *sweep, int parent, const char *name);
  * them. */
 static void each_dir(struct sweep *sweep, int dir, dir_fn fn)
 {
-	DIR *stream = fd_open_dir(dir, ".");
+	AUTO_DIR DIR *stream = fd_open_dir(dir, ".");
 	const struct dirent *entry;
 
 	while (stream != NULL && (entry = readdir(stream)) != NULL)
 		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
 			fn(sweep, dir, entry->d_name);
-	if (stream != NULL)
-		(void)closedir(stream);
 }
 
 /* Splits belljar-<state>-<instance>, with or without "-server" at the end. */

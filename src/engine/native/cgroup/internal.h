@@ -45,7 +45,7 @@ bool cgroup_path_up(char path[CGROUP_PATH_SIZE]);
 /* --- files of a cgroup (cgroup_file.c) --- */
 
 int cgroup_open_dir(int at, const char *path); /* a descriptor, or -1 with errno */
-/* The same; creates the directory if it does not exist. */
+/* Opens a directory, and creates it if it does not exist. A descriptor, or -1 with errno. */
 int cgroup_create_dir(int at, const char *name);
 /* True if the directory does not exist any more. EBUSY: it still has processes or children. */
 bool cgroup_remove_dir(int at, const char *name);
@@ -66,7 +66,7 @@ bool cgroup_each_pid(int dir, cgroup_pid_fn fn, void *ctx);
 void cgroup_dir_freeze(int dir, bool frozen);
 /* Kills all processes of a cgroup of either version, frozen or not. */
 void cgroup_dir_kill(int dir);
-/* The same without cgroup.kill, which kernels before 5.14 and version 1 do not have. */
+/* Kills all processes without cgroup.kill, which kernels before 5.14 and version 1 do not have. */
 void cgroup_dir_kill_each(int dir);
 
 /* --- opening and limits (cgroup_v1.c, cgroup_v2.c) --- */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/num.h"
@@ -319,7 +320,7 @@ static void count_taken(const struct ids *ids, const char *name, unsigned *count
  * are on taken blocks. */
 static unsigned sweep_claims(struct ids *ids, bool others, struct error *why)
 {
-	DIR *dir = ids->dir >= 0 ? fd_open_dir(ids->dir, ".") : NULL;
+	AUTO_DIR DIR *dir = ids->dir >= 0 ? fd_open_dir(ids->dir, ".") : NULL;
 	const struct dirent *entry;
 	unsigned count = 0;
 
@@ -335,7 +336,6 @@ static unsigned sweep_claims(struct ids *ids, bool others, struct error *why)
 		else
 			count_taken(ids, entry->d_name, &count, why);
 	(void)flock(ids->dir, LOCK_UN);
-	(void)closedir(dir);
 	return count;
 }
 

@@ -54,6 +54,8 @@ static int open_parent_dir(int root, const char *path, const char **last, struct
 	                            path);
 }
 
+/* Programs have written the upper layer, so a link or a file may stand in the place of a directory
+ * here: open_target() follows no link, and such a sandbox does not wake. */
 static int open_mount_point(int root, const char *path, struct error *err)
 {
 	AUTO_FD int parent = -1;

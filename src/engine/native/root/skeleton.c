@@ -88,7 +88,7 @@ static void remove_unused(int parent, const char *name)
 static void remove_all_unused(int parent, const char *keep)
 {
 	char names[SWEEP_MAX][SKELETON_NAME_SIZE];
-	DIR *dir = fd_open_dir(parent, ".");
+	AUTO_DIR DIR *dir = fd_open_dir(parent, ".");
 	const struct dirent *entry;
 	size_t count = 0;
 
@@ -100,7 +100,6 @@ static void remove_all_unused(int parent, const char *keep)
 		    strcmp(entry->d_name, keep) != 0)
 			(void)snprintf(names[count++], SKELETON_NAME_SIZE, "%.*s",
 			               SKELETON_NAME_SIZE - 1, entry->d_name);
-	(void)closedir(dir);
 	for (size_t i = 0; i < count; i++)
 		remove_unused(parent, names[i]);
 }

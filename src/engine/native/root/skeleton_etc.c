@@ -260,7 +260,7 @@ static int walk_child(struct walk *walk, DIR *dir, const struct dirent *entry, i
 
 static int walk_directory(struct walk *walk, int at, const char *name, int depth, struct error *err)
 {
-	DIR *dir = fd_open_dir(at, name);
+	AUTO_DIR DIR *dir = fd_open_dir(at, name);
 	const struct dirent *entry;
 	int failed = 0;
 
@@ -268,7 +268,6 @@ static int walk_directory(struct walk *walk, int at, const char *name, int depth
 		return 0;
 	while (failed == 0 && (entry = readdir(dir)) != NULL)
 		failed = walk_child(walk, dir, entry, depth, err);
-	(void)closedir(dir);
 	return failed;
 }
 
@@ -298,7 +297,7 @@ static bool is_readable_tree(struct walk *walk, int at, const char *name, int de
 	const struct dirent *entry;
 	bool is_readable = true;
 	struct stat st;
-	DIR *dir;
+	AUTO_DIR DIR *dir = NULL;
 
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
@@ -312,8 +311,6 @@ static bool is_readable_tree(struct walk *walk, int at, const char *name, int de
 	dir = fd_open_dir(at, name);
 	while (is_readable && dir != NULL && (entry = readdir(dir)) != NULL)
 		is_readable = is_readable_child(walk, dirfd(dir), entry->d_name, depth + 1);
-	if (dir != NULL)
-		(void)closedir(dir);
 	return is_readable && dir != NULL;
 }
 
@@ -370,7 +367,7 @@ static void report_all_seen(struct walk *walk, int host, const char *const *path
 /* One pass over /etc for all rows with a star, and for the rule. */
 static int walk_etc(struct walk *walk, int host, struct error *err)
 {
-	DIR *dir = fd_open_dir(host, "etc");
+	AUTO_DIR DIR *dir = fd_open_dir(host, "etc");
 	const struct dirent *entry;
 	int failed = 0;
 
@@ -384,8 +381,6 @@ static int walk_etc(struct walk *walk, int host, struct error *err)
 		if (!walk->by_rule || is_by_rule(walk, host, dirfd(dir), entry))
 			failed = walk_child(walk, dir, entry, 0, err);
 	}
-	if (dir != NULL)
-		(void)closedir(dir);
 	buf_done(&walk->known);
 	return failed;
 }

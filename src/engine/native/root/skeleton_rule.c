@@ -8,13 +8,11 @@
  * (skeleton_package.c), and their text must have nothing of a secret all the same: packages of a
  * company's own may. */
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/view.h"
 #include "engine/native/root/internal.h"
 

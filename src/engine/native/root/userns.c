@@ -290,6 +290,8 @@ static int enter_single_id(struct userns *userns, struct error *err)
 	return write_own_proc("gid_map", text, err);
 }
 
+/* Root never falls back to a single id: root's own id in a sandbox would be the host's root to
+ * every file that the sandbox reaches. */
 static int enter_best_mode(struct userns *userns, const struct userns_wanted *wanted,
                            struct error *err)
 {

@@ -78,6 +78,7 @@ static int check_memory_sum(const struct spawner *spawner, const struct spec *sp
 	                 (unsigned long long)(sum >> 20), (unsigned long long)(max >> 20));
 }
 
+/* The server has checked all of this, but may have been taken over since. */
 static int check_start(struct spawner *spawner, const struct engine_request *request,
                        struct error *err)
 {
@@ -174,6 +175,8 @@ static int check_open_files(const struct spawner *spawner, const struct spec_lim
 	return 0;
 }
 
+/* Takes only the limits that can change in a running sandbox from the request. The cgroup is set
+ * back if the disk refuses, so that either all limits change or none. */
 static int change_limits(struct spawner *spawner, const struct engine_request *request,
                          struct error *err)
 {

@@ -320,7 +320,7 @@ static bool has_prefix(const char *name, const char *prefix)
 
 void sandbox_dirs_sweep(struct spawner *spawner)
 {
-	DIR *dir = fd_open_dir(spawner->host.disk.dir, ".");
+	AUTO_DIR DIR *dir = fd_open_dir(spawner->host.disk.dir, ".");
 	const struct dirent *entry;
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL)
@@ -329,14 +329,12 @@ void sandbox_dirs_sweep(struct spawner *spawner)
 		     has_prefix(entry->d_name, IDS_REMOVED_PREFIX)) &&
 		    is_unlocked(dirfd(dir), entry->d_name))
 			sandbox_dirs_remove(spawner, entry->d_name);
-	if (dir != NULL)
-		(void)closedir(dir);
 }
 
 void sandbox_dirs_list(struct spawner *spawner, uint64_t number)
 {
 	struct engine_reply reply = { .kind = REPLY_LISTED, .number = number };
-	DIR *dir = fd_open_dir(spawner->host.disk.dir, ".");
+	AUTO_DIR DIR *dir = fd_open_dir(spawner->host.disk.dir, ".");
 	const struct dirent *entry;
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL)
@@ -344,8 +342,6 @@ void sandbox_dirs_list(struct spawner *spawner, uint64_t number)
 			memcpy(reply.id, entry->d_name, sizeof reply.id);
 			replies_add(&spawner->replies, &reply);
 		}
-	if (dir != NULL)
-		(void)closedir(dir);
 	reply.id[0] = '\0';
 	replies_add(&spawner->replies, &reply);
 }

@@ -11,7 +11,7 @@ enum {
 	/* From a request to the start of the next spare: the request's program has the processors
 	 * first. */
 	QUIET_MS = 20,
-	/* The same after the first request, whose sandbox also starts an interpreter. */
+	/* QUIET_MS after the first request, whose sandbox also starts an interpreter. */
 	FIRST_QUIET_MS = 150,
 	CHECK_MS = 5000,
 };

@@ -14,7 +14,6 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/rights/caps.h"
 #include "engine/agent_image.h"
 #include "engine/native/spawner/internal.h"
 

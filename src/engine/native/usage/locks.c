@@ -54,7 +54,7 @@ static bool add_locks_of_thread(void *ctx, pid_t thread)
 	struct lock_sum *sum = ctx;
 	char path[32];
 	const struct dirent *entry;
-	DIR *dir;
+	AUTO_DIR DIR *dir = NULL;
 
 	if (sum->counted != 0 && share_descriptors(sum->counted, thread))
 		return true;
@@ -64,8 +64,6 @@ static bool add_locks_of_thread(void *ctx, pid_t thread)
 	while (dir != NULL && sum->locks <= sum->limit && (entry = readdir(dir)) != NULL)
 		if (entry->d_name[0] != '.')
 			add_locks_of_file(sum, dirfd(dir), entry->d_name);
-	if (dir != NULL)
-		(void)closedir(dir);
 	return sum->locks <= sum->limit;
 }
 

@@ -52,7 +52,7 @@ void process_each_thread(int proc, pid_t pid, process_thread_fn *fn, void *ctx)
 {
 	char path[32];
 	const struct dirent *entry;
-	DIR *dir;
+	AUTO_DIR DIR *dir = NULL;
 
 	(void)snprintf(path, sizeof path, "%d/task", pid);
 	dir = fd_open_dir(proc, path);
@@ -61,7 +61,6 @@ void process_each_thread(int proc, pid_t pid, process_thread_fn *fn, void *ctx)
 	while ((entry = readdir(dir)) != NULL)
 		if (entry->d_name[0] != '.' && !fn(ctx, (pid_t)strtol(entry->d_name, NULL, 10)))
 			break;
-	(void)closedir(dir);
 }
 
 /* Children are listed per thread: the thread that forked is the parent. The list grows while it is

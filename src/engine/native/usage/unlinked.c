@@ -116,7 +116,7 @@ static bool check_proc_dir(struct search *search, pid_t thread, const char *name
 	char path[32];
 	const struct dirent *entry;
 	bool is_allowed = true;
-	DIR *dir;
+	AUTO_DIR DIR *dir = NULL;
 
 	(void)snprintf(path, sizeof path, "%d/%s", thread, name);
 	dir = fd_open_dir(search->proc, path);
@@ -125,7 +125,6 @@ static bool check_proc_dir(struct search *search, pid_t thread, const char *name
 	while (is_allowed && (entry = readdir(dir)) != NULL && search->entries++ < ENTRIES_MAX)
 		if (entry->d_name[0] != '.')
 			is_allowed = check_held_file(search, dirfd(dir), entry->d_name);
-	(void)closedir(dir);
 	return is_allowed;
 }
 

@@ -1,7 +1,6 @@
 /* run_fit.c - how much of the output, and of displayed values, an answer has room for (see
  * run_result.h). */
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/num.h"
 #include "tools/run/answer/run_result.h"
 #include "tools/run/answer/run_text.h"

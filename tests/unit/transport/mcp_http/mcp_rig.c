@@ -183,6 +183,13 @@ void mcp_rig_initialize(struct rig *rig, const char *revision, char id[64])
 	assert_int_equal(fake_response(request)->status, 202);
 }
 
+void mcp_rig_begin(struct rig *rig, const char *revision, char id[64])
+{
+	mcp_rig_init(rig);
+	mcp_rig_start(rig);
+	mcp_rig_initialize(rig, revision, id);
+}
+
 void mcp_rig_respond(struct rig *rig, const char *text)
 {
 	struct mcp_call *call = rig->held;

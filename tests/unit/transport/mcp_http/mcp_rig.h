@@ -43,6 +43,8 @@ struct http_request *mcp_rig_post(struct rig *rig, const char *session, const ch
 struct http_request *mcp_rig_call_alone(struct rig *rig, const char *tool);
 /* Starts a session of this revision and writes its id. */
 void mcp_rig_initialize(struct rig *rig, const char *revision, char id[64]);
+/* All three, with the usual configuration. */
+void mcp_rig_begin(struct rig *rig, const char *revision, char id[64]);
 /* Responds to the held call with a text. */
 void mcp_rig_respond(struct rig *rig, const char *text);
 

@@ -189,9 +189,7 @@ static void closed_credential_loses_its_sessions_and_calls_only(void **state)
 	struct rig rig;
 	char kept[64], lost[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", kept);
+	mcp_rig_begin(&rig, "2025-11-25", kept);
 	rig.credential = 2;
 	mcp_rig_initialize(&rig, "2025-11-25", lost);
 	call = mcp_rig_call_alone(&rig, "hold");
@@ -220,9 +218,7 @@ static void stop_lets_calls_finish(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_begin(&rig, "2025-11-25", id);
 	stream = mcp_rig_send(&rig, NULL, "GET /mcp\nHost: localhost\nMcp-Session-Id: %s", id);
 	listen = start_listen(&rig);
 	call = mcp_rig_post(&rig, id, CALL_TOOL("hold"));

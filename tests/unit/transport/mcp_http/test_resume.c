@@ -30,9 +30,7 @@ static void call_survives_a_cut_and_is_resumed(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_begin(&rig, "2025-11-25", id);
 	call = mcp_rig_post(&rig, id, CALL_TOOL("talk"));
 	assert_true(has(call, "id: 3-1\n"));
 	fake_close(call);
@@ -53,9 +51,7 @@ static void response_is_kept_for_a_client_that_comes_back(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_begin(&rig, "2025-11-25", id);
 	call = mcp_rig_post(&rig, id, CALL_TOOL("talk"));
 	fake_close(call);
 	mcp_rig_respond(&rig, "late");
@@ -97,9 +93,7 @@ static void stream_stays_open_for_clients_that_cannot_poll(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-06-18", id);
+	mcp_rig_begin(&rig, "2025-06-18", id);
 	call = mcp_rig_post(&rig, id, CALL_TOOL("poll"));
 	assert_int_equal(fake_response(call)->status, 0);
 	mcp_rig_respond(&rig, "late");
@@ -126,9 +120,7 @@ static void unknown_event_ids_are_refused(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_begin(&rig, "2025-11-25", id);
 	fake_close(mcp_rig_post(&rig, id, CALL_TOOL("talk")));
 	mcp_rig_respond(&rig, "late");
 	(void)mcp_rig_post(&rig, id, CALL_TOOL("quick")); /* 4: JSON, which has no ids */
@@ -143,9 +135,7 @@ static void live_stream_is_not_opened_twice(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_begin(&rig, "2025-11-25", id);
 	call = mcp_rig_post(&rig, id, CALL_TOOL("talk"));
 	check_http_error(resume(&rig, id, "3-0"), 409, -32000, "another connection");
 	stream = open_stream(&rig, id);
@@ -165,9 +155,7 @@ static void events_of_other_sessions_cannot_be_resumed(void **state)
 	struct rig rig;
 	char mine[64], other[64], theirs[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", mine);
+	mcp_rig_begin(&rig, "2025-11-25", mine);
 	fake_close(mcp_rig_post(&rig, mine, CALL_TOOL("talk")));
 	mcp_rig_respond(&rig, "late");
 	mcp_rig_initialize(&rig, "2025-11-25", other);
@@ -185,9 +173,7 @@ static void notifications_wait_for_the_stream_of_the_session(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-06-18", id);
+	mcp_rig_begin(&rig, "2025-06-18", id);
 	mcp_server_list_changed(rig.server, NULL, MCP_LIST_TOOLS);
 	stream = open_stream(&rig, id);
 	assert_true(has(stream, "id: 0-1\n") && has(stream, "tools/list_changed"));
@@ -287,9 +273,7 @@ static void cut_before_any_message_loses_nothing(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_begin(&rig, "2025-11-25", id);
 	fake_close(mcp_rig_post(&rig, id, CALL_TOOL("hold")));
 	assert_false(rig.cancelled);
 	mcp_rig_respond(&rig, "late");
@@ -305,9 +289,7 @@ static void cut_before_any_event_loses_the_response_only(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-06-18", id);
+	mcp_rig_begin(&rig, "2025-06-18", id);
 	fake_close(mcp_rig_post(&rig, id, CALL_TOOL("hold")));
 	assert_false(rig.cancelled);
 	check_http_error(resume(&rig, id, "3-0"), 400, -32000, "Last-Event-ID is unknown");

@@ -12,9 +12,7 @@ static void response_that_comes_first_is_json(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_begin(&rig, "2025-11-25", id);
 	assert_int_equal(strlen(id), 40);
 	request = mcp_rig_post(&rig, id, PING);
 	assert_int_equal(fake_response(request)->status, 200);
@@ -37,9 +35,7 @@ static void message_before_the_response_makes_it_an_event_stream(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_begin(&rig, "2025-11-25", id);
 	request = mcp_rig_post(&rig, id, CALL_TOOL("talk"));
 	assert_int_equal(fake_response(request)->status, 200);
 	assert_true(fake_response(request)->is_stream);
@@ -65,9 +61,7 @@ static void older_clients_get_no_event_without_data(void **state)
 	char id[64];
 
 	for (size_t i = 0; i < ARRAY_LEN(revisions); i++) {
-		mcp_rig_init(&rig);
-		mcp_rig_start(&rig);
-		mcp_rig_initialize(&rig, revisions[i], id);
+		mcp_rig_begin(&rig, revisions[i], id);
 		request = mcp_rig_post(&rig, id, CALL_TOOL("talk"));
 		assert_ptr_equal(strstr(fake_response(request)->body, "id: 3-1\nevent: message\n"),
 		                 fake_response(request)->body);
@@ -102,9 +96,7 @@ static void client_that_can_poll_gets_the_first_event_at_once(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_begin(&rig, "2025-11-25", id);
 	call = mcp_rig_post(&rig, id, CALL_TOOL("hold"));
 	assert_string_equal(fake_field(call, "content-type"), "text/event-stream");
 	assert_string_equal(fake_response(call)->body, "id: 3-0\nretry: 1000\ndata: \n\n");
@@ -119,9 +111,7 @@ static void notifications_and_responses_are_accepted(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-03-26", id);
+	mcp_rig_begin(&rig, "2025-03-26", id);
 	request = mcp_rig_post(&rig, id, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
 	assert_int_equal(fake_response(request)->status, 202);
 	assert_int_equal(fake_response(request)->len, 0);
@@ -136,9 +126,7 @@ static void batch_has_one_response(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-03-26", id);
+	mcp_rig_begin(&rig, "2025-03-26", id);
 	request = mcp_rig_post(&rig, id, "[" PING "," CALL_TOOL("hold") "]");
 	assert_int_equal(fake_response(request)->status, 0);
 	mcp_rig_respond(&rig, "late");
@@ -158,9 +146,7 @@ static void invalid_requests_have_their_status(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_begin(&rig, "2025-11-25", id);
 	check_http_error(mcp_rig_post(&rig, NULL, "{nonsense"), 400, -32700, "");
 	check_http_error(mcp_rig_post(&rig, id, ""), 400, -32700, "");
 	check_http_error(mcp_rig_post(&rig, id, "7"), 400, -32600, "");
@@ -216,9 +202,7 @@ static void second_initialize_needs_another_session(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-06-18", id);
+	mcp_rig_begin(&rig, "2025-06-18", id);
 	check_http_error(mcp_rig_post(&rig, id, initialize), 400, -32600, "initialized already");
 	request = mcp_rig_post(&rig, "an-old-id", initialize);
 	assert_int_equal(fake_response(request)->status, 200);
@@ -239,9 +223,7 @@ static void delete_ends_the_session_and_its_calls(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-06-18", id);
+	mcp_rig_begin(&rig, "2025-06-18", id);
 	stream = mcp_rig_send(&rig, NULL, "GET /mcp\nHost: localhost\nMcp-Session-Id: %s", id);
 	call = mcp_rig_post(&rig, id, CALL_TOOL("hold"));
 	request = mcp_rig_send(&rig, NULL, "DELETE /mcp\nHost: localhost\nMcp-Session-Id: %s", id);
@@ -260,9 +242,7 @@ static void cancelled_request_ends_without_a_response(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-06-18", id);
+	mcp_rig_begin(&rig, "2025-06-18", id);
 	call = mcp_rig_post(&rig, id, CALL_TOOL("hold"));
 	(void)mcp_rig_post(&rig, id,
 	                   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
@@ -282,9 +262,7 @@ static void session_belongs_to_its_caller(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_begin(&rig, "2025-11-25", id);
 	rig.user = "bob";
 	theirs = mcp_rig_post(&rig, id, PING);
 	unknown = mcp_rig_post(&rig, "0123", PING);
@@ -311,9 +289,7 @@ static void missing_scope_is_named(void **state)
 	struct rig rig;
 	char id[64];
 
-	mcp_rig_init(&rig);
-	mcp_rig_start(&rig);
-	mcp_rig_initialize(&rig, "2025-11-25", id);
+	mcp_rig_begin(&rig, "2025-11-25", id);
 	request = mcp_rig_post(&rig, id, CALL_TOOL("secret"));
 	assert_int_equal(fake_response(request)->status, 403);
 	assert_string_equal(fake_field(request, "www-authenticate"),
