@@ -24,6 +24,7 @@
 #include "base/tree/make_parents.h"
 #include "egress/mirror/mirror.h"
 #include "engine/native/cdi/cdi.h"
+#include "engine/native/ids/ids.h"
 #include "engine/native/root/root.h"
 #include "engine/native/spawner/spawner.h"
 #include "sandbox/registry/instances.h"
@@ -80,18 +81,81 @@ int runtime_find_state_dir(const struct options *options, char out[PATH_MAX], st
 
 static int make_path(const char *path, mode_t mode, struct error *err)
 {
-	if (make_parents(path, 0755, err) < 0)
-		return -1;
-	if (mkdir(path, mode) < 0 && errno != EEXIST)
-		return error_sys(err, "create directory '%s'", path);
+	/* As root the server changes its user id later and must still get there, whatever the umask
+	 * says. */
+	mode_t before = umask(022);
+	int r;
+
+	if (geteuid() != 0)
+		(void)umask(before);
+	r = make_parents(path, 0755, err);
+	if (r == 0 && mkdir(path, mode) < 0 && errno != EEXIST)
+		r = error_sys(err, "create directory '%s'", path);
+	(void)umask(before);
+	return r;
+}
+
+static int check_directory_above(const struct stat *st, const char *above, const char *path,
+                                 struct error *err)
+{
+	const char *shown = above[0] == '\0' ? "/" : above;
+
+	if (st->st_uid != 0)
+		return error_set(err, ERR_INVALID,
+		                 "'%s' is below '%s', which belongs to user %u, who could replace "
+		                 "it: run 'chown root %s', or choose another directory with "
+		                 "--state-dir DIR",
+		                 path, shown, st->st_uid, shown);
+	if ((st->st_mode & S_ISVTX) == 0 &&
+	    ((st->st_mode & S_IWOTH) != 0 || ((st->st_mode & S_IWGRP) != 0 && st->st_gid != 0)))
+		return error_set(err, ERR_INVALID,
+		                 "'%s' is below '%s', to which other users may write, so they "
+		                 "could replace it: run 'chmod go-w %s', or choose another "
+		                 "directory with --state-dir DIR",
+		                 path, shown, shown);
 	return 0;
+}
+
+/* A user to whom a directory above belongs, or who may write to it, could put another directory in
+ * the place of the state directory, whose files root gives away and trusts. Each directory is
+ * opened below one that was checked, so none can be replaced after its check. `path` has no links.
+ * Where not all ids are mapped, root is not that of the host. */
+static int check_all_above(const char *path, struct error *err)
+{
+	AUTO_FD int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char above[PATH_MAX], *end = above;
+	struct stat st;
+
+	if (geteuid() != 0 || idmap_count() <= IDS_HOST_LAST)
+		return 0;
+	(void)snprintf(above, sizeof above, "%s", path);
+	for (;;) {
+		char *name = end + 1;
+		int next;
+
+		*end = '\0';
+		if (dir < 0 || fstat(dir, &st) < 0)
+			return error_sys(err, "'%s'", above);
+		if (check_directory_above(&st, above, path, err) < 0)
+			return -1;
+		*end = '/';
+		end = strchr(name, '/');
+		if (end == NULL)
+			return 0;
+		*end = '\0';
+		next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		(void)close(dir);
+		dir = next;
+	}
 }
 
 int runtime_check_state_dir(const char *path, struct error *err)
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0)
+	if (check_all_above(path, err) < 0)
+		return -1;
+	if (lstat(path, &st) < 0)
 		return error_sys(err, "'%s'", path);
 	if (!S_ISDIR(st.st_mode))
 		return error_set(err, ERR_INVALID, "'%s' is not a directory", path);
