@@ -113,6 +113,16 @@ test('a sandbox whose disk limit is lowered below what it has written goes on, a
   assert.equal(structuredOf(await sandbox_info({ sandbox: 'lowered' })).limits.disk_mb, 16);
 });
 
+test('a disk limit below what is used is told, with what is used', async () => {
+  await create_sandbox({ name: 'told', disk_mb: 64 });
+  await run_command({ command: 'head -c 32M /dev/zero > big', sandbox: 'told' });
+  assert.equal(structuredOf(await update_sandbox({ sandbox: 'told', disk_mb: 48 })).note, undefined);
+  assert.match(
+    structuredOf(await update_sandbox({ sandbox: 'told', disk_mb: 16 })).note,
+    /^disk: 3[2-4] MiB are in use, and the limit is 16 MiB now: all files are kept, but writes are refused until files are deleted or the limit is higher$/,
+  );
+});
+
 test('update_sandbox refuses what is not possible and changes nothing then', async () => {
   const made = structuredOf(await create_sandbox({ name: 'one' }));
   await create_sandbox({ name: 'two' });
