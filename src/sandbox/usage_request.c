@@ -101,8 +101,9 @@ static void on_du_failed(void *ctx, const struct error *why)
 static int start_du(struct usage_request *request)
 {
 	bool has_mounts = sandbox_row(request->sandbox)->spec.mount_count != 0;
-	const char *const argv[] = { "du",      has_mounts ? "-skx" : "-sk",
-		                     SPEC_WORKSPACE, SPEC_HOME, "/tmp", NULL };
+	const char *const argv[] = { "du",           has_mounts ? "-skx" : "-sk",
+		                     SPEC_WORKSPACE, SPEC_HOME,
+		                     "/tmp",         NULL };
 	static const struct run_events du_events = { .output = on_du_output,
 		                                     .ended = on_du_ended,
 		                                     .failed = on_du_failed };

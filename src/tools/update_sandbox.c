@@ -58,8 +58,8 @@ struct update {
 	char env[SANDBOX_ENV_MAX], labels[SANDBOX_LABELS_MAX], hosts[SANDBOX_HOSTS_MAX];
 };
 
-#define MOVED                                                                                   \
-	"this was the default sandbox: calls that name none use a new, empty one from now on; " \
+#define MOVED                                                                                      \
+	"this was the default sandbox: calls that name none use a new, empty one from now on; "    \
 	"pass its new name as 'sandbox' to go on with these files"
 
 static void note_changes(const struct update *update, char note[NOTE_SIZE])

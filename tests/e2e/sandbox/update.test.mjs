@@ -84,7 +84,7 @@ test('one file beyond the disk limit fails, and its session goes on, also with a
   await cell('kept = 41 + 1');
   const refused = await write(20);
   assert.equal(refused.error.name, 'OSError');
-  assert.match(refused.note, /^disk: (one file may have at most 15\.5 MiB, and all files together 16 MiB|no room is left, the limit is 16 MiB): delete files.*, or update_sandbox \{"disk_mb":32,"sandbox":"sb_\w+"\}$/);
+  assert.match(refused.note, /^disk: (one file may have at most 15\.5 MiB, and all files together 16 MiB|no room is left, the limit is 16 MiB): delete files.*, or update_sandbox \{"disk_mb":32,"sandbox":"sb_\w+"\}; what was written is kept$/);
   structuredOf(await update_sandbox(JSON.parse(/\{.*\}/.exec(refused.note)[0])));
   // A limit is in force when the answer comes.
   assert.equal((await write(20)).values?.[0].text, '42');

@@ -30,6 +30,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -81,13 +82,9 @@ static uint64_t used_bytes(const struct link *link, int disk)
 	AUTO_FD int file = -1;
 	struct stat st;
 
-	for (unsigned i = 0; i < handle.head.handle_bytes; i++) {
-		unsigned byte;
-
-		if (sscanf(link->handle + 2 * (size_t)i, "%2x", &byte) != 1)
-			return 0;
-		handle.head.f_handle[i] = (unsigned char)byte;
-	}
+	for (size_t i = 0; i < handle.head.handle_bytes; i++)
+		handle.head.f_handle[i] = (unsigned char)(num_hex_digit(link->handle[2 * i]) << 4 |
+		                                          num_hex_digit(link->handle[2 * i + 1]));
 	if (handle.head.handle_bytes != 0)
 		file = open_by_handle_at(disk, &handle.head, O_PATH | O_CLOEXEC);
 	return file < 0 || fstat(file, &st) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
@@ -95,12 +92,25 @@ static uint64_t used_bytes(const struct link *link, int disk)
 
 static bool read_link(const struct disk_images *images, const char *loop, struct link *ret)
 {
-	char text[LINK_SIZE] = "";
+	char text[LINK_SIZE] = "", *at = text;
+	uint64_t numbers[4]; /* and then the handle */
+	size_t len;
 
-	*ret = (struct link){ 0 };
-	return readlinkat(images->loops, loop, text, sizeof text - 1) > 0 &&
-	       sscanf(text, "%" SCNx64 " %" SCNx64 " %" SCNx64 " %d %128[0-9a-f]", &ret->device,
-	              &ret->claim.most, &ret->claim.wanted, &ret->type, ret->handle) >= 4;
+	if (readlinkat(images->loops, loop, text, sizeof text - 1) <= 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		numbers[i] = strtoull(at, &at, 16);
+		if (*at++ != ' ')
+			return false; /* an earlier version's */
+	}
+	len = strspn(at, "0123456789abcdef");
+	if (len > 2 * HANDLE_MAX || len % 2 != 0 || at[len] != '\0')
+		return false;
+	*ret = (struct link){ .device = numbers[0],
+		              .claim = { numbers[1], numbers[2] },
+		              .type = (int)numbers[3] };
+	memcpy(ret->handle, at, len);
+	return true;
 }
 
 int disk_image_claim(const struct disk_images *images, int dir, int mount,
@@ -114,8 +124,9 @@ int disk_image_claim(const struct disk_images *images, int dir, int mount,
 	    fstatat(dir, DISK_IMAGE_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return error_sys(err, "find the loop device of a disk image");
 	print_handle(dir, &link);
-	(void)snprintf(text, sizeof text, "%" PRIx64 " %" PRIx64 " %" PRIx64 " %d %s",
-	               (uint64_t)st.st_dev, claim->most, claim->wanted, link.type, link.handle);
+	(void)snprintf(text, sizeof text, "%" PRIx64 " %" PRIx64 " %" PRIx64 " %x %s",
+	               (uint64_t)st.st_dev, claim->most, claim->wanted, (unsigned)link.type,
+	               link.handle);
 	(void)snprintf(temporary, sizeof temporary, "%s.new", loop);
 	(void)unlinkat(images->loops, temporary, 0);
 	if (symlinkat(text, images->loops, temporary) < 0 ||
