@@ -157,7 +157,7 @@ const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument,
 /* Writes which limit stops a single file from growing, and how the reader gets more: "disk: one
  * file may have at most 15.5 MiB ...", or "file-size: one file may have at most ...". Returns
  * out. */
-enum { SANDBOX_FILE_MAX_SIZE = 240 };
+enum { SANDBOX_FILE_MAX_SIZE = 280 };
 #define SANDBOX_ONE_FILE "one file may have at most "
 const char *sandbox_file_max(const struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE]);
 /* Error texts that programs and shells print when RLIMIT_FSIZE refuses a write (EFBIG). */

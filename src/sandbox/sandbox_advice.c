@@ -70,7 +70,8 @@ const char *sandbox_file_max(const struct sandbox *sandbox, char out[SANDBOX_FIL
 		(void)snprintf(out, SANDBOX_FILE_MAX_SIZE,
 		               "disk: " SANDBOX_ONE_FILE
 		               "%.1f MiB, and all files together %llu MiB: delete files "
-		               "(noticed within a second) and write less, %s",
+		               "(noticed within a second) and write less, %s; what was "
+		               "written is kept",
 		               (double)max / (double)SPEC_MIB(1),
 		               (unsigned long long)(limits->disk >> 20),
 		               sandbox_more_of(sandbox, "disk_mb", limits->disk,
@@ -85,7 +86,7 @@ const char *sandbox_no_room(const struct sandbox *sandbox, char out[SANDBOX_FILE
 
 	(void)snprintf(out, SANDBOX_FILE_MAX_SIZE,
 	               SANDBOX_NO_ROOM ", the limit is %llu MiB: delete files (noticed within a "
-	                               "second), %s",
+	                               "second), %s; what was written is kept",
 	               (unsigned long long)(disk >> 20),
 	               sandbox_more_of(sandbox, "disk_mb", disk, sandbox_ceilings(sandbox)->disk,
 	                               SPEC_MIB(1), more));

@@ -96,9 +96,14 @@ static void on_du_failed(void *ctx, const struct error *why)
 	report_usage(ctx, NULL);
 }
 
+/* Directories of the host are not counted. In an overlay over two file systems a file has another
+ * stat.st_dev than its directory, so -x leaves out all files there. */
 static int start_du(struct usage_request *request)
 {
-	static const char *const argv[] = { "du", "-skx", SPEC_WORKSPACE, SPEC_HOME, "/tmp", NULL };
+	bool has_mounts = sandbox_row(request->sandbox)->spec.mount_count != 0;
+	const char *const argv[] = { "du",           has_mounts ? "-skx" : "-sk",
+		                     SPEC_WORKSPACE, SPEC_HOME,
+		                     "/tmp",         NULL };
 	static const struct run_events du_events = { .output = on_du_output,
 		                                     .ended = on_du_ended,
 		                                     .failed = on_du_failed };

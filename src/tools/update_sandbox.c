@@ -1,9 +1,11 @@
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/usage_request.h"
 #include "tools/catalogue.h"
 #include "tools/support/params.h"
 #include "tools/support/sandbox_args.h"
@@ -43,29 +45,51 @@ static const struct param output[] = {
 	{ 0 },
 };
 
+enum { NOTE_SIZE = 512 };
+
 struct update {
 	struct mcp_call *call;
 	struct sandbox *sandbox; /* held */
 	bool was_default;        /* before its name was changed */
+	uint64_t disk_before;    /* limit */
+	struct usage usage;      /* measured if the limit on disk is lower than before */
 	struct sandbox_changes changes;
 	char env[SANDBOX_ENV_MAX], labels[SANDBOX_LABELS_MAX], hosts[SANDBOX_HOSTS_MAX];
 };
 
-static void on_updated(void *ctx, const struct error *why)
+#define MOVED                                                                                      \
+	"this was the default sandbox: calls that name none use a new, empty one from now on; "    \
+	"pass its new name as 'sandbox' to go on with these files"
+
+static void note_changes(const struct update *update, char note[NOTE_SIZE])
 {
-	struct update *update = ctx;
+	const struct spec_limits *limits = &sandbox_row(update->sandbox)->spec.limits;
+	bool is_moved = update->was_default && sandbox_argument(update->sandbox) != NULL;
+	int len = snprintf(note, NOTE_SIZE, "%s", is_moved ? MOVED : "");
+
+	if (update->usage.has_disk && update->usage.disk_bytes >= limits->disk)
+		(void)snprintf(note + len, NOTE_SIZE - (size_t)len,
+		               "%sdisk: %llu MiB are in use, and the limit is %llu MiB now: all "
+		               "files are kept, but writes are refused until files are deleted "
+		               "or the limit is higher",
+		               is_moved ? "; " : "",
+		               (unsigned long long)(update->usage.disk_bytes >> 20),
+		               (unsigned long long)(limits->disk >> 20));
+}
+
+static void finish_update(struct update *update, const struct error *why)
+{
 	const struct sandbox_row *row = sandbox_row(update->sandbox);
 	struct mcp_call *call = update->call;
+	char note[NOTE_SIZE];
 	json_t *info = NULL;
 
 	if (why == NULL) {
 		info = sandbox_json(row);
 		json_set(info, "limits", sandbox_limits_json(&row->spec.limits));
-		if (update->was_default && sandbox_argument(update->sandbox) != NULL)
-			json_set(info, "note",
-			         json_str("this was the default sandbox: calls that name none use "
-			                  "a new, empty one from now on; pass its new name as "
-			                  "'sandbox' to go on with these files"));
+		note_changes(update, note);
+		if (note[0] != '\0')
+			json_set(info, "note", json_str(note));
 	}
 	sandbox_release(update->sandbox);
 	free(update);
@@ -73,6 +97,30 @@ static void on_updated(void *ctx, const struct error *why)
 		mcp_respond_tool_error(call, why);
 	else
 		mcp_respond_content(call, NULL, info);
+}
+
+/* Without a number the answer only says nothing about it. */
+static void on_usage(void *ctx, const struct usage *usage, const struct error *why)
+{
+	struct update *update = ctx;
+
+	if (why == NULL)
+		update->usage = *usage;
+	finish_update(update, NULL);
+}
+
+/* How much a sandbox uses is measured in the sandbox, so nothing is said about one that sleeps. A
+ * memory limit below what is used is refused by the engine. */
+static void on_updated(void *ctx, const struct error *why)
+{
+	struct update *update = ctx;
+	bool is_lower = sandbox_row(update->sandbox)->spec.limits.disk < update->disk_before;
+	struct usage_request *request;
+	struct error ignored;
+
+	if (why != NULL || !is_lower || !sandbox_is_awake_here(update->sandbox) ||
+	    usage_request_start(update->sandbox, on_usage, update, &request, &ignored) < 0)
+		finish_update(update, why);
 }
 
 static int read_changes(const struct tools_context *context, const struct update_args *a,
@@ -114,6 +162,7 @@ static int update_sandbox(struct mcp_call *call, const void *args, struct error 
 		return -1;
 	}
 	update->was_default = sandbox_argument(update->sandbox) == NULL;
+	update->disk_before = sandbox_row(update->sandbox)->spec.limits.disk;
 	sandbox_hold(update->sandbox);
 	sandbox_update(update->sandbox, &update->changes, on_updated, update);
 	return 0;

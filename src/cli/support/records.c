@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,14 +19,16 @@
 int records_open(const struct options *options, struct store **ret, int *ret_servers,
                  struct error *err)
 {
-	char state[PATH_MAX], path[PATH_MAX + 32];
+	char given[PATH_MAX], state[PATH_MAX], path[PATH_MAX + 32];
 	struct ids_taken taken;
 
 	*ret = NULL;
-	if (runtime_find_state_dir(options, state, err) < 0)
+	if (runtime_find_state_dir(options, given, err) < 0)
 		return -1;
 	(void)owner_local();
-	if (access(state, F_OK) == 0 && runtime_check_state_dir(state, err) < 0)
+	if (realpath(given, state) == NULL)
+		(void)snprintf(state, sizeof state, "%s", given);
+	else if (runtime_check_state_dir(state, err) < 0)
 		return -1;
 	if (confine_choose_id(state, &taken, err) < 0)
 		return -1;

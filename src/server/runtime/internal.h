@@ -1,7 +1,8 @@
 /* internal.h - what the files of the runtime share.
  *
  *   runtime.c          the runtime itself: loop, engine, manager
- *   runtime_prepare.c  before the confinement: state directory, lock file, forks the processes
+ *   runtime_prepare.c  before the confinement: lock file, forks the processes
+ *   state_dir.c        the state directory: found, made and checked
  *   runtime_docker.c   the broker in place of the spawner
  *   runtime_outside.c  graphics processors and networks
  *   ceilings.c         the defaults and ceilings of limits, from the options and the machine
@@ -10,8 +11,10 @@
  *   network.c          the operator's settings about networks
  *   delegation.c       a cgroup of this process's own, from the user's systemd */
 #pragma once
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/attr.h"
 #include "engine/remote/remote.h"
@@ -21,6 +24,17 @@ struct cdi;
 struct error;
 struct options;
 struct runtime_base;
+
+/* --- state_dir.c --- */
+
+/* The state directory of a server without --state-dir. */
+MUST_CHECK int runtime_default_state_dir(char out[PATH_MAX], struct error *err);
+/* Makes a directory and those above it. */
+MUST_CHECK int runtime_make_path(const char *path, mode_t mode, struct error *err);
+/* Makes and checks the state directory, and chooses the server's later user id: base->state and
+ * base->taken. */
+MUST_CHECK int runtime_prepare_state_dir(const struct options *options, struct runtime_base *base,
+                                         struct error *err);
 
 /* --- machine.c --- */
 

@@ -105,6 +105,7 @@ enum engine_choice runtime_choose_engine(const struct options *options);
 /* The absolute path of the state directory, which need not exist: --state-dir, or the default. */
 MUST_CHECK int runtime_find_state_dir(const struct options *options, char out[PATH_MAX],
                                       struct error *err);
-/* Other users must not be able to replace anything in the state directory: the spawner trusts what
- * it finds there, and root gives files in it to the server's id (confine_choose_id). */
+/* Other users must not be able to replace the state directory, or anything in it: the spawner
+ * trusts what it finds there, and root gives files in it to the server's id (confine_choose_id).
+ * `path` is a path without links, as realpath(3) returns it. */
 MUST_CHECK int runtime_check_state_dir(const char *path, struct error *err);

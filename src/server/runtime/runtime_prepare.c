@@ -1,5 +1,5 @@
-/* runtime_prepare.c - the first part of a runtime: the state directory, this server's lock file,
- * the shared directories, the spawner.
+/* runtime_prepare.c - the first part of a runtime: what is in the state directory, this server's
+ * lock file, the shared directories, the spawner.
  *
  *   state/            belongs to root, or to the user who starts belljar
  *     db/             belljar.db; as root it belongs to confine_id(), the server's later user id
@@ -20,7 +20,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process/helper.h"
-#include "base/tree/make_parents.h"
 #include "egress/mirror/mirror.h"
 #include "engine/native/cdi/cdi.h"
 #include "engine/native/root/root.h"
@@ -34,120 +33,6 @@
 #include "server/runtime/runtime.h"
 
 enum { FILES_LEAST = 128 };
-
-static int find_default_state_dir(char out[PATH_MAX], struct error *err)
-{
-	const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	int n;
-
-	if (geteuid() == 0)
-		n = snprintf(out, PATH_MAX, "/var/lib/belljar");
-	else if (base != NULL && base[0] == '/')
-		n = snprintf(out, PATH_MAX, "%s/belljar", base);
-	else if (home != NULL && home[0] == '/')
-		n = snprintf(out, PATH_MAX, "%s/.local/state/belljar", home);
-	else
-		return error_set(err, ERR_INVALID,
-		                 "no directory for sandboxes: set HOME, or use --state-dir DIR");
-	return n < PATH_MAX ? 0
-	                    : error_set(err, ERR_LIMIT,
-	                                "the state directory's path is too long: choose another "
-	                                "with --state-dir DIR");
-}
-
-int runtime_find_state_dir(const struct options *options, char out[PATH_MAX], struct error *err)
-{
-	const char *given = options->state_dir;
-	char here[PATH_MAX] = "";
-	int n;
-
-	if (given == NULL)
-		return find_default_state_dir(out, err);
-	if (given[0] == '~' && (given[1] == '/' || given[1] == '\0'))
-		return error_set(err, ERR_INVALID,
-		                 "--state-dir '%s': the home directory is not known: set HOME, or "
-		                 "give the whole path",
-		                 given);
-	if (given[0] != '/' && getcwd(here, sizeof here) == NULL)
-		return error_sys(err, "--state-dir '%s': the current directory", given);
-	n = snprintf(out, PATH_MAX, "%s%s%s", here, given[0] != '/' ? "/" : "", given);
-	return n < PATH_MAX ? 0
-	                    : error_set(err, ERR_LIMIT,
-	                                "the state directory's path is too long: choose another "
-	                                "with --state-dir DIR");
-}
-
-static int make_path(const char *path, mode_t mode, struct error *err)
-{
-	if (make_parents(path, 0755, err) < 0)
-		return -1;
-	if (mkdir(path, mode) < 0 && errno != EEXIST)
-		return error_sys(err, "create directory '%s'", path);
-	return 0;
-}
-
-int runtime_check_state_dir(const char *path, struct error *err)
-{
-	struct stat st;
-
-	if (stat(path, &st) < 0)
-		return error_sys(err, "'%s'", path);
-	if (!S_ISDIR(st.st_mode))
-		return error_set(err, ERR_INVALID, "'%s' is not a directory", path);
-	if (st.st_uid != geteuid())
-		return error_set(err, ERR_INVALID,
-		                 "'%s' belongs to user %u: use --state-dir with a directory of "
-		                 "your own",
-		                 path, st.st_uid);
-	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return error_set(err, ERR_INVALID,
-		                 "other users may write to '%s': run chmod go-w on it", path);
-	/* The server changes its user id later and must still get to db/ and servers/. A directory
-	 * that belljar creates has this mode already. */
-	if (geteuid() == 0 && (st.st_mode & S_IXOTH) == 0 && chmod(path, 0711) < 0)
-		return error_sys(err, "chmod 711 '%s'", path);
-	return 0;
-}
-
-/* The server changes its user id later, so it needs search permission on all directories above. */
-static int check_parents(const char *path, struct error *err)
-{
-	char above[PATH_MAX];
-	struct stat st;
-
-	(void)snprintf(above, sizeof above, "%s", path);
-	for (char *slash = strrchr(above, '/'); slash != NULL && slash != above;
-	     slash = strrchr(above, '/')) {
-		*slash = '\0';
-		if (stat(above, &st) < 0 || (st.st_mode & S_IXOTH) == 0)
-			return error_set(
-			        err, ERR_INVALID,
-			        "'%s' is below '%s', which other users may not enter: as root, "
-			        "belljar serves as another user; choose another directory",
-			        path, above);
-	}
-	return 0;
-}
-
-static int prepare_state_dir(const struct options *options, struct runtime_base *base,
-                             struct error *err)
-{
-	char path[PATH_MAX];
-
-	if (runtime_find_state_dir(options, path, err) < 0)
-		return -1;
-	if (make_path(path, geteuid() == 0 ? 0711 : 0700, err) < 0)
-		return -1;
-	if (realpath(path, base->state) == NULL)
-		return error_sys(err, "'%s'", path);
-	/* Before confine_choose_id() changes owners in a directory that could be another user's. */
-	if (runtime_check_state_dir(base->state, err) < 0 ||
-	    confine_choose_id(base->state, &base->taken, err) < 0)
-		return -1;
-	if (geteuid() == 0 && confine_id() != 0)
-		return check_parents(base->state, err);
-	return 0;
-}
 
 /* Creates a directory that belongs to the server's later user id. Returns its descriptor. */
 static int make_server_dir(const char *state, const char *name, struct error *err)
@@ -357,11 +242,11 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 	 * are: two sandboxes with the same ids could signal each other's processes. They share
 	 * skeletons too, because making one takes longer than the start of a sandbox. A user
 	 * without a home directory has only this state directory. */
-	if (find_default_state_dir(common, &ignored) < 0)
+	if (runtime_default_state_dir(common, &ignored) < 0)
 		(void)snprintf(common, sizeof common, "%s", base->state);
 	/* A failure is ignored: with a single id nothing is claimed, and otherwise the spawner
 	 * reports the missing directory. */
-	(void)!make_path(common, geteuid() == 0 ? 0711 : 0700, &ignored);
+	(void)!runtime_make_path(common, geteuid() == 0 ? 0711 : 0700, &ignored);
 	(void)snprintf(claims, sizeof claims, "%s/ids", common);
 	(void)snprintf(skeletons, sizeof skeletons, "%s/skeleton", common);
 	return spawner_start(&spawner, &base->spawner, &base->socket, err);
@@ -470,7 +355,7 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 	ret->engine = runtime_choose_engine(options);
 	if (!options->no_cgroups && runtime_engines[ret->engine].uses_own_cgroups)
 		(void)delegation_request(NULL);
-	if (prepare_state_dir(options, ret, err) < 0 || join_servers(ret, err) < 0) {
+	if (runtime_prepare_state_dir(options, ret, err) < 0 || join_servers(ret, err) < 0) {
 		ids_taken_done(&ret->taken);
 		if (ret->servers >= 0)
 			(void)close(ret->servers);

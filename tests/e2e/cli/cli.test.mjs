@@ -483,4 +483,38 @@ describe('unusual hosts', notOn('docker', 'they have no disk images'), () => {
       for (const path of paths) assert.equal(statSync(path).uid, 65534, path);
     }
   });
+
+  test('root uses no state directory that another user can replace', { skip: process.getuid() !== 0 && 'not root' }, () => {
+    const above = join(dir, 'above');
+    const state = join(above, 'root', 'state');
+    mkdirSync(state, { recursive: true });
+    const refused = (pattern) => {
+      for (const args of [['ps'], ['exec', 'true']]) {
+        const { status, stderr } = run([args[0], '--state-dir', state, ...args.slice(1)]);
+        assert.equal(status, 1);
+        assert.match(stderr, pattern);
+      }
+    };
+    chownSync(above, 65534, 65534);
+    refused(/state' is below '[^']*above', which belongs to user 65534, who could replace it: run 'chown root [^']*above'/);
+    chownSync(above, 0, 0);
+    chmodSync(above, 0o777);
+    refused(/state' is below '[^']*above', to which other users may write, .* run 'chmod go-w [^']*above'/);
+    chmodSync(above, 0o1777);
+    assert.equal(run(['ps', '--state-dir', state]).status, 0);
+  });
+
+  test('a umask without rights for the owner does not matter', () => {
+    const state = join(dir, 'umask', 'new', 'state');
+    const command = `umask 0777; exec "${BELLJAR}" exec --state-dir "${state}" -- echo ran`;
+    const { status, stderr, stdout } = spawnSync('sh', ['-c', command], { env, encoding: 'utf8', timeout: PATIENCE_MS });
+    assert.deepEqual([status, stdout], [0, 'ran\n'], stderr);
+  });
+
+  test('a low limit on the stack is raised, or an error that names it', () => {
+    const command = `ulimit -s 100; exec "${BELLJAR}" doctor --state-dir "${join(dir, 'stack')}"`;
+    const { signal, stderr, stdout } = spawnSync('sh', ['-c', command], { env, encoding: 'utf8', timeout: PATIENCE_MS });
+    assert.equal(signal, null);
+    assert.match(stdout === '' ? stderr : stdout, /user-namespaces|limit on the stack .* 'ulimit -s 512'/);
+  });
 });

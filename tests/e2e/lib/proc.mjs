@@ -15,6 +15,14 @@ function ticks(pid) {
   return Number(fields[11]) + Number(fields[12]);
 }
 
+/** The spawner of a server of the native engine. */
+export const spawnerOf = (pid) =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1')
+    .trim()
+    .split(' ')
+    .map(Number)
+    .find((child) => readFileSync(`/proc/${child}/comm`, 'latin1').startsWith('belljar-spawner'));
+
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Waits until the server is idle: its processor time stays the same in several readings in a row. */

@@ -16,6 +16,7 @@ import {
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { spawnerOf } from '../lib/proc.mjs';
 import { BELLJAR } from '../lib/programs.mjs';
 import { open, stateDir, structuredOf, textOf, toolsOf } from '../lib/sandboxed.mjs';
 
@@ -132,12 +133,12 @@ test('forty sandboxes at once have an image each', async (t) => {
 test('while the disk below an image is full, so is the image, and no file is damaged', async (t) => {
   if (!hasImages(t)) return t.skip('no images here');
   const dir = stateDir(t);
-  assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=128m,mode=711', 'belljar-e2e', dir]).status, 0);
+  assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256m,mode=711', 'belljar-e2e', dir]).status, 0);
   try {
     let server = await serve(t, dir);
     structuredOf(await server.tools.create_sandbox({ name: 'one' }));
     await server.sh('seq 100000 > numbers; md5sum numbers > sum', 'one');
-    writeFileSync(join(dir, 'ballast'), Buffer.alloc(64 * MIB));
+    writeFileSync(join(dir, 'ballast'), Buffer.alloc(128 * MIB));
     // The spawner looks at the free space some times a second.
     const left = async () => Number((await server.sh('df -B1 --output=avail . | tail -1', 'one')).stdout);
     for (let i = 0; (await left()) > 64 * MIB; i++) assert.ok(i < 200);
@@ -167,17 +168,25 @@ test('sandboxes of two servers do not fill the disk below their images', async (
   try {
     const dirs = ['a', 'b'].map((name) => join(dir, name));
     let servers = await Promise.all(dirs.map((name) => serve(t, name)));
-    for (const { tools } of servers) structuredOf(await tools.create_sandbox({ name: 'one' }));
-    // Written to memory first: neither server sees the blocks of the other on the disk yet. A server looks for images of
-    // others every 20 ms, so the file grows in steps: a fast machine writes 192 MiB in less.
-    const all = await Promise.all(servers.map(({ sh }) => sh('while head -c 1M /dev/zero >> big; do sleep 0.002; done; stat -c %s big; touch rest', 'one')));
+    const fill = (server, name, rounds) =>
+      server.sh(`for i in $(seq ${rounds}); do cat /dev/zero >> ${name}; sleep 0.05; done; stat -c %s ${name}`, 'one');
+    // The first server has a claim, and is stopped: it sees neither the image nor the writes of the other, which looks
+    // again and again whether it may write more.
+    structuredOf(await servers[0].tools.create_sandbox({ name: 'one' }));
+    const spawner = spawnerOf(servers[0].session.transport.pid);
+    process.kill(spawner, 'SIGSTOP');
+    structuredOf(await servers[1].tools.create_sandbox({ name: 'one' }));
+    const all = [await fill(servers[1], 'big', 40), await fill(servers[0], 'big', 1)];
+    process.kill(spawner, 'SIGCONT');
+    // Now both look while both write.
+    all.push(...(await Promise.all(servers.map((server) => fill(server, 'more', 10)))));
     for (const { stderr } of all) assert.match(stderr, /No space left on device/);
     const sum = all.reduce((bytes, { stdout }) => bytes + Number(stdout), 0);
-    assert.ok(sum > 128 * MIB && sum < 256 * MIB, `${sum}`);
+    assert.ok(sum > 64 * MIB && sum < 240 * MIB, `${sum}`);
     for (const { session } of servers) await session.close();
     servers = await Promise.all(dirs.map((name) => serve(t, name)));
     for (const { sh } of servers)
-      assert.match((await sh('cmp -n $(stat -c %s big) big /dev/zero && rm big && echo same', 'one')).stdout, /same/);
+      assert.match((await sh('cmp -n $(stat -c %s big) big /dev/zero && rm big more && echo same', 'one')).stdout, /same/);
     for (const { session } of servers) await session.close();
     for (const name of dirs) await noneAttached(name);
   } finally {

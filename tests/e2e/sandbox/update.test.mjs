@@ -84,7 +84,7 @@ test('one file beyond the disk limit fails, and its session goes on, also with a
   await cell('kept = 41 + 1');
   const refused = await write(20);
   assert.equal(refused.error.name, 'OSError');
-  assert.match(refused.note, /^disk: (one file may have at most 15\.5 MiB, and all files together 16 MiB|no room is left, the limit is 16 MiB): delete files.*, or update_sandbox \{"disk_mb":32,"sandbox":"sb_\w+"\}$/);
+  assert.match(refused.note, /^disk: (one file may have at most 15\.5 MiB, and all files together 16 MiB|no room is left, the limit is 16 MiB): delete files.*, or update_sandbox \{"disk_mb":32,"sandbox":"sb_\w+"\}; what was written is kept$/);
   structuredOf(await update_sandbox(JSON.parse(/\{.*\}/.exec(refused.note)[0])));
   // A limit is in force when the answer comes.
   assert.equal((await write(20)).values?.[0].text, '42');
@@ -111,6 +111,16 @@ test('a sandbox whose disk limit is lowered below what it has written goes on, a
   }
   assert.equal(await run('rm big; echo removed'), 'removed\n');
   assert.equal(structuredOf(await sandbox_info({ sandbox: 'lowered' })).limits.disk_mb, 16);
+});
+
+test('a disk limit below what is used is told, with what is used', async () => {
+  await create_sandbox({ name: 'told', disk_mb: 64 });
+  await run_command({ command: 'head -c 32M /dev/zero > big', sandbox: 'told' });
+  assert.equal(structuredOf(await update_sandbox({ sandbox: 'told', disk_mb: 48 })).note, undefined);
+  assert.match(
+    structuredOf(await update_sandbox({ sandbox: 'told', disk_mb: 16 })).note,
+    /^disk: 3[2-4] MiB are in use, and the limit is 16 MiB now: all files are kept, but writes are refused until files are deleted or the limit is higher$/,
+  );
 });
 
 test('update_sandbox refuses what is not possible and changes nothing then', async () => {

@@ -34,8 +34,8 @@
  * Space. The mount option `discard` gives deleted blocks back to the host at once: a program that
  * writes and deletes in turn, each time to other blocks, would otherwise take the whole size of the
  * image from the host's disk, whatever its limit. Deleting a file that is on the disk already takes
- * some 0.1 ms longer, in the program's own time. A host's disk without room is the watch's business
- * (spawner/image_watch.c). */
+ * some 0.1 ms longer, in the program's own time. The disk below must have room for all that images
+ * may take: see disk_image_claim.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -63,13 +63,13 @@
 
 enum {
 	INODES_OWN = DISK_IMAGE_KEPT + 16, /* no program has these; 16 are for ext4 itself */
-	KEPT_BYTES = 1 << 20,              /* above the limit, for a sandbox that wakes full */
+	KEPT_BYTES = 1 << 20,              /* for a sandbox that starts; it may wake full */
 	ATTACH_TRIES = 64,
 	LOCK_TRIES = 400,
 	LOCK_WAIT_MS = 5,
 };
 
-#define IMAGE "image"
+#define IMAGE DISK_IMAGE_NAME
 #define BOOT  "boot"
 #define KEPT  "kept"
 
@@ -93,42 +93,45 @@ uint64_t disk_image_size(const struct spec_limits *limits)
 	return size <= size_most ? size : 0;
 }
 
-/* Opens a file of the file system in sysfs, where it has the name of its device. With loop.max_part
- * that is not the minor number: "loop1" may be 7:16. */
-static int open_sysfs_file(const struct disk_images *images, dev_t device, const char *name)
+/* In sysfs the file system has the name of its device. With loop.max_part that is not the minor
+ * number: "loop1" may be 7:16. */
+bool disk_image_loop_name(const struct disk_images *images, int mount,
+                          char ret[DISK_IMAGE_LOOP_SIZE])
 {
 	char path[64], link[PATH_MAX];
+	struct stat st;
 	ssize_t n;
 
-	(void)snprintf(path, sizeof path, "../../dev/block/%u:%u", major(device), minor(device));
+	if (fstat(mount, &st) < 0)
+		return false;
+	(void)snprintf(path, sizeof path, "../../dev/block/%u:%u", major(st.st_dev),
+	               minor(st.st_dev));
 	n = readlinkat(images->sysfs, path, link, sizeof link - 1);
 	if (n <= 0)
-		return -1;
+		return false;
 	link[n] = '\0';
 	if (strrchr(link, '/') == NULL)
-		return -1;
-	(void)snprintf(path, sizeof path, "%.32s/%.24s", strrchr(link, '/') + 1, name);
-	return openat(images->sysfs, path, O_WRONLY | O_CLOEXEC);
+		return false;
+	(void)snprintf(ret, DISK_IMAGE_LOOP_SIZE, "%.31s", strrchr(link, '/') + 1);
+	return true;
 }
 
 /* The reserve is not a part of statvfs.f_bavail. */
 int disk_image_set_limit(const struct disk_images *images, int mount, uint64_t bytes,
                          struct error *err)
 {
+	char text[64], name[DISK_IMAGE_LOOP_SIZE], path[DISK_IMAGE_LOOP_SIZE + 32];
 	AUTO_FD int file = -1;
 	struct statvfs fs;
-	struct stat st;
-	char text[64];
 	int len;
 
-	if (fstatvfs(mount, &fs) < 0 || fstat(mount, &st) < 0)
+	if (fstatvfs(mount, &fs) < 0)
 		return error_sys(err, "statvfs of a disk image");
-	if (bytes / DISK_IMAGE_BLOCK > fs.f_blocks)
-		return error_set(err, ERR_LIMIT,
-		                 "disk: the files of this sandbox are in an image with room for "
-		                 "%llu MiB: create another sandbox with that limit",
-		                 (unsigned long long)(fs.f_blocks * DISK_IMAGE_BLOCK >> 20));
-	file = open_sysfs_file(images, st.st_dev, "reserved_clusters");
+	bytes = num_min(bytes, (uint64_t)fs.f_blocks * DISK_IMAGE_BLOCK);
+	if (!disk_image_loop_name(images, mount, name))
+		return error_sys(err, "find the loop device of a disk image");
+	(void)snprintf(path, sizeof path, "%s/reserved_clusters", name);
+	file = openat(images->sysfs, path, O_WRONLY | O_CLOEXEC);
 	len = snprintf(text, sizeof text, "%llu",
 	               (unsigned long long)(fs.f_blocks - bytes / DISK_IMAGE_BLOCK));
 	if (file < 0 || write(file, text, (size_t)len) != len)
@@ -227,7 +230,7 @@ static int attach_image(const struct disk_images *images, int file, struct error
 		(void)snprintf(name, sizeof name, "loop%d", number);
 		device = number >= 0 ? openat(images->dev, name, O_RDWR | O_CLOEXEC) : -1;
 		if (device >= 0 && ioctl(device, LOOP_CONFIGURE, &config) == 0) {
-			disk_image_note_device(images, name, file);
+			(void)unlinkat(images->loops, name, 0); /* a claim of an earlier image */
 			return TAKE_FD(device);
 		}
 		if (errno != EBUSY)
@@ -389,28 +392,14 @@ static int make_image(const struct disk_images *images, int dir, const struct sp
 	return lock_image(file, err) < 0 ? -1 : mount_new_image(images, file, limits, err);
 }
 
-int disk_image_create(struct disk_images *images, int dir, const struct spec_limits *limits,
-                      struct error *err)
-{
-	AUTO_FD int mount = take_image_ahead(images, dir, limits);
-
-	if (mount < 0)
-		mount = make_image(images, dir, limits, err);
-	if (mount >= 0 && note_boot(images, dir, err) == 0 &&
-	    disk_image_set_limit(images, mount, limits->disk, err) == 0)
-		return TAKE_FD(mount);
-	(void)unlinkat(dir, IMAGE, 0);
-	return -1;
-}
-
 /* Programs may have used up the limit or all inodes. overlayfs makes directories in `work` when it
- * is mounted, and a sandbox that cannot wake cannot delete its files either. So the limit is higher
- * until disk_image_settle(), and the files that only keep inodes are removed if inodes are
- * short. */
-static int make_room(const struct disk_images *images, int mount, uint64_t limit, struct error *err)
+ * is mounted, and a sandbox that cannot wake cannot delete its files either. So an image without a
+ * claim has some room beyond what is used, and the files that only keep inodes are removed if
+ * inodes are short. */
+static int make_room(const struct disk_images *images, int mount, struct error *err)
 {
 	struct statvfs fs;
-	uint64_t used;
+	uint64_t used, limit;
 
 	if (fstatvfs(mount, &fs) < 0)
 		return error_sys(err, "statvfs of a disk image");
@@ -421,26 +410,29 @@ static int make_room(const struct disk_images *images, int mount, uint64_t limit
 		(void)unlinkat(mount, name, 0);
 	}
 	used = (uint64_t)(fs.f_blocks - fs.f_bfree) * DISK_IMAGE_BLOCK;
-	limit = num_min(num_max(used, limit) + KEPT_BYTES,
-	                (uint64_t)fs.f_blocks * DISK_IMAGE_BLOCK);
+	limit = num_min(used + KEPT_BYTES, (uint64_t)fs.f_blocks * DISK_IMAGE_BLOCK);
 	return disk_image_set_limit(images, mount, limit, err);
 }
 
-int disk_image_settle(const struct disk_images *images, int mount, uint64_t limit,
+int disk_image_create(struct disk_images *images, int dir, const struct spec_limits *limits,
                       struct error *err)
 {
-	struct statvfs fs;
+	AUTO_FD int mount = take_image_ahead(images, dir, limits);
 
-	if (fstatvfs(mount, &fs) < 0)
-		return error_sys(err, "statvfs of a disk image");
-	disk_image_keep_inodes(mount, DISK_IMAGE_KEPT);
-	/* The limit may have become larger than the image while the sandbox was asleep. */
-	limit = num_min(limit, (uint64_t)fs.f_blocks * DISK_IMAGE_BLOCK);
-	return disk_image_set_limit(images, mount, limit, err);
+	if (mount < 0)
+		mount = make_image(images, dir, limits, err);
+	if (mount >= 0 && note_boot(images, dir, err) == 0 && make_room(images, mount, err) == 0)
+		return TAKE_FD(mount);
+	(void)unlinkat(dir, IMAGE, 0);
+	return -1;
 }
 
-int disk_image_wake(const struct disk_images *images, int dir, const struct spec_limits *limits,
-                    struct error *err)
+void disk_image_settle(int mount)
+{
+	disk_image_keep_inodes(mount, DISK_IMAGE_KEPT);
+}
+
+int disk_image_wake(const struct disk_images *images, int dir, struct error *err)
 {
 	AUTO_FD int file = -1;
 	AUTO_FD int mount = -1;
@@ -458,7 +450,7 @@ int disk_image_wake(const struct disk_images *images, int dir, const struct spec
 	    (disk_image_check(images, file, err) < 0 || note_boot(images, dir, err) < 0))
 		return -1;
 	mount = disk_image_mount(images, file, err);
-	if (mount < 0 || make_room(images, mount, limits->disk, err) < 0)
+	if (mount < 0 || make_room(images, mount, err) < 0)
 		return -1;
 	return TAKE_FD(mount);
 }

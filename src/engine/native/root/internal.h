@@ -115,7 +115,7 @@ bool skeleton_is_name(const char *name);
 MUST_CHECK int skeleton_open_from(int host, int parent, uid_t owner, gid_t group,
                                   struct skeleton *ret, struct error *err);
 
-/* --- disk images: parts of disk_image.c, disk_image_make.c and disk_image_use.c --- */
+/* --- disk images: parts of disk_image.c, disk_image_make.c and disk_image_claim.c --- */
 
 enum { DISK_IMAGE_BLOCK = 4096 }; /* of the file system */
 
@@ -123,8 +123,11 @@ enum { DISK_IMAGE_BLOCK = 4096 }; /* of the file system */
 enum { DISK_IMAGE_KEPT = 16 };
 void disk_image_keep_inodes(int mount, uint64_t count);
 
-/* Notes on which disk the file is that is attached to `loop`. */
-void disk_image_note_device(const struct disk_images *images, const char *loop, int file);
+enum { DISK_IMAGE_LOOP_SIZE = 32 };
+#define DISK_IMAGE_NAME "image" /* in the sandbox's directory */
+/* The name of the loop device of a mounted image, "loop7". False: it is not known. */
+bool disk_image_loop_name(const struct disk_images *images, int mount,
+                          char ret[DISK_IMAGE_LOOP_SIZE]);
 uint64_t disk_image_inodes(const struct spec_limits *limits);
 /* Attaches the file to a loop device, and mounts that. Returns the mount, attached nowhere. */
 MUST_CHECK int disk_image_mount(const struct disk_images *images, int file, struct error *err);

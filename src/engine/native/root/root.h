@@ -138,7 +138,7 @@ struct disk_images {
 	int control;       /* /dev/loop-control */
 	int sysfs;         /* /sys/fs/ext4 */
 	int templates;     /* images/ below `parent`: an empty image of each size in use */
-	int loops;         /* loops/ below `parent`: where the image of each loop device is */
+	int loops;         /* loops/ below `parent`: the claims of mounted images, and their lock */
 	const char *tools; /* the directory of mke2fs(8) and e2fsck(8) */
 	char boot[DISK_IMAGE_BOOT_SIZE]; /* changes when the machine starts */
 	/* An image that is made ahead: its file, without a name, and the process that makes it. */
@@ -150,13 +150,26 @@ struct disk_images {
 /* To be called before base_tree_enter(). Mounts nothing. Templates of images are kept below the
  * directory `parent`. */
 MUST_CHECK int disk_images_open(struct disk_images *ret, int parent, struct error *err);
-/* The images that are mounted, also those of other servers, whose files are in the file system
- * `device` (stat.st_dev). */
-struct disk_images_use {
-	uint64_t count;
-	uint64_t owed; /* bytes of files in memory only: no blocks of the disk below for them yet */
+/* Bytes of a disk that the file of an image may have at most, and what it would have at most if the
+ * disk had room for all limits (disk_image_claim.c). */
+struct disk_claim {
+	uint64_t most, wanted;
 };
-struct disk_images_use disk_images_use(const struct disk_images *images, dev_t device);
+/* Notes the claim of the image in `dir` instead of an earlier one. To be called before the limit is
+ * raised, with the claims locked, or after it was lowered. */
+MUST_CHECK int disk_image_claim(const struct disk_images *images, int dir, int mount,
+                                const struct disk_claim *claim, struct error *err);
+/* False: another spawner holds the lock; with `waits`, for some tenths of a second already. */
+bool disk_claims_lock(const struct disk_images *images, bool waits);
+void disk_claims_unlock(const struct disk_images *images);
+/* All claims on one disk, of all servers. */
+struct disk_claims {
+	uint64_t count;
+	uint64_t claimed; /* bytes that the images may still take */
+	uint64_t wanted;  /* bytes that they may take if each gets what it wants */
+};
+/* `device`: stat.st_dev of an image on that disk. `disk`: any directory of the disk. */
+struct disk_claims disk_claims_read(const struct disk_images *images, int disk, dev_t device);
 /* Bytes of an image with room for the limits; 0: they are too large for an image. */
 uint64_t disk_image_size(const struct spec_limits *limits);
 /* Begins to make the image of the first sandbox, whose directory will be in `sandboxes`, in a
@@ -169,18 +182,17 @@ void disk_image_end_ahead(struct disk_images *images);
 bool disk_image_exists(int dir);
 /* Makes the image, or opens that of an earlier time, and mounts it. Both return a mount that is
  * attached nowhere; the image is unmounted after the last close(2) and the last use by an overlay.
+ * The image has a MiB beyond what is used, until disk_image_claim() and disk_image_set_limit().
  * After a failure disk_image_create() leaves `dir` without an image. */
 MUST_CHECK int disk_image_create(struct disk_images *images, int dir,
                                  const struct spec_limits *limits, struct error *err);
-MUST_CHECK int disk_image_wake(const struct disk_images *images, int dir,
-                               const struct spec_limits *limits, struct error *err);
-/* To be called after disk_image_wake(), when the overlay is mounted: puts the limit in force. */
-MUST_CHECK int disk_image_settle(const struct disk_images *images, int mount, uint64_t limit,
-                                 struct error *err);
+MUST_CHECK int disk_image_wake(const struct disk_images *images, int dir, struct error *err);
+/* To be called after disk_image_wake(), when the overlay is mounted: keeps inodes again for the
+ * next wake. */
+void disk_image_settle(int mount);
 /* Attaches the mount at `path` of the calling process's mount namespace. */
 MUST_CHECK int disk_image_attach(int mount, const char *path, struct error *err);
-/* Changes the limit of a mounted image; files that exceed it stay. ERR_LIMIT: it has no room for so
- * much. */
+/* Changes the limit of a mounted image, at most to its size; files that exceed it stay. */
 MUST_CHECK int disk_image_set_limit(const struct disk_images *images, int mount, uint64_t bytes,
                                     struct error *err);
 

@@ -1,4 +1,10 @@
-/* image_watch.c - the free space of the file system below disk images. */
+/* image_watch.c - the limits of disk images, and the claims that go with them
+ * (root/disk_image_claim.c).
+ *
+ * A sandbox gets the limit it wants, if the disk below has room for the limits of all images that
+ * are mounted, of all servers. Otherwise each image may grow by the same part of what the disk has
+ * left, and the spawner looks fifty times a second. A sandbox that starts on such a disk gets what
+ * no other image has claimed; the others lower their claims when they look next. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -9,98 +15,219 @@
 #include "engine/native/spawner/internal.h"
 
 static const uint64_t low_space = SPEC_MIB(256);
+static const uint64_t least_raise = SPEC_MIB(1); /* less is not worth the lock */
 
-/* Sets the limit without regard to the free space of the host: if there is too little, the next
- * image_watch_check() lowers the limit again. */
-int image_watch_set_limit(const struct host_resources *host, struct spawner_sandbox *sandbox,
-                          uint64_t bytes, struct error *err)
+struct image_state {
+	uint64_t used;     /* bytes of files, also of those that are in memory only */
+	uint64_t most;     /* limit that the image has room for */
+	uint64_t on_disk;  /* bytes of the disk below that the image's file has */
+	uint64_t overhead; /* inode tables and their like, which no limit counts */
+	dev_t device;      /* an overlay may give a file another one than its directory */
+};
+
+static bool read_image(const struct spawner_sandbox *sandbox, struct image_state *ret)
 {
-	if (disk_image_set_limit(&host->images, sandbox->image_fs, bytes, err) < 0)
+	struct statvfs fs;
+	struct stat st;
+
+	if (fstatvfs(sandbox->image_fs, &fs) < 0 ||
+	    fstatat(sandbox->dir, "image", &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	*ret = (struct image_state){ .used = (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize,
+		                     .most = (uint64_t)fs.f_blocks * fs.f_frsize,
+		                     .on_disk = (uint64_t)st.st_blocks * 512,
+		                     .device = st.st_dev };
+	ret->overhead = (uint64_t)st.st_size - num_min((uint64_t)st.st_size, ret->most);
+	return true;
+}
+
+/* The free space of the disk that images may take. low_space, or a sixteenth of a small disk, stays
+ * for the host. */
+static uint64_t free_for_images(const struct host_resources *host)
+{
+	struct statvfs fs;
+	uint64_t free_bytes, kept;
+
+	if (fstatvfs(host->disk.dir, &fs) < 0)
+		return 0;
+	free_bytes = (uint64_t)fs.f_bfree * fs.f_frsize;
+	kept = num_min(low_space, (uint64_t)fs.f_blocks * fs.f_frsize / 16);
+	return free_bytes - num_min(free_bytes, kept);
+}
+
+/* A write that moves bytes from the free space to an image while the claims are read must not count
+ * twice, so the free space is read before and after them. */
+static struct disk_claims read_claims(const struct host_resources *host, dev_t device,
+                                      uint64_t *free_bytes)
+{
+	uint64_t before = free_for_images(host);
+	struct disk_claims all = disk_claims_read(&host->images, host->disk.dir, device);
+
+	*free_bytes = num_min(before, free_for_images(host));
+	return all;
+}
+
+static uint64_t wanted_limit(const struct spawner_sandbox *sandbox, const struct image_state *image)
+{
+	return num_min(sandbox->limits.disk, image->most);
+}
+
+static int note_claim(const struct host_resources *host, struct spawner_sandbox *sandbox,
+                      const struct image_state *image, uint64_t most, struct error *err)
+{
+	const struct disk_claim claim = { most, wanted_limit(sandbox, image) + image->overhead };
+
+	if (disk_image_claim(&host->images, sandbox->dir, sandbox->image_fs, &claim, err) < 0)
 		return -1;
-	sandbox->disk.image_limit = bytes;
+	sandbox->disk.claimed = most;
 	return 0;
 }
 
-static bool has_running_image(const struct spawner_sandbox *sandbox)
+/* Files that exceed the limit stay, and programs may have written until it was in force: the claim
+ * follows from what is used after that. */
+static int lower_limit(const struct host_resources *host, struct spawner_sandbox *sandbox,
+                       uint64_t limit, struct error *err)
 {
-	return spawner_sandbox_is_running(sandbox) && sandbox->has_image;
+	struct image_state image;
+
+	if (disk_image_set_limit(&host->images, sandbox->image_fs, limit, err) < 0)
+		return -1;
+	sandbox->disk.image_limit = limit;
+	if (!read_image(sandbox, &image))
+		return error_sys(err, "read the size of a disk image");
+	return note_claim(host, sandbox, &image, num_max(limit, image.used) + image.overhead, err);
 }
 
-static uint64_t used_bytes(const struct spawner_sandbox *sandbox)
-{
-	struct statvfs fs;
-
-	return fstatvfs(sandbox->image_fs, &fs) < 0
-	               ? 0
-	               : (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize;
-}
-
-/* An overlay may give a file another stat.st_dev than its directory. */
-static dev_t device_of(const struct spawner_sandbox *sandbox)
-{
-	struct stat st;
-
-	return fstatat(sandbox->dir, "image", &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : st.st_dev;
-}
-
-/* The free space that stays for the host: low_space, or a sixteenth of a small file system. */
-static uint64_t kept_space(const struct spawner *spawner)
-{
-	struct statvfs fs;
-
-	if (fstatvfs(spawner->host.disk.dir, &fs) < 0)
-		return low_space;
-	return num_min(low_space, (uint64_t)fs.f_blocks * fs.f_frsize / 16);
-}
-
-/* The image may grow by `more` bytes until the next check, within the sandbox's limit. */
-static void limit_growth(const struct host_resources *host, struct spawner_sandbox *sandbox,
-                         uint64_t more)
+/* The caller holds the lock of the claims. */
+static int raise_limit(const struct host_resources *host, struct spawner_sandbox *sandbox,
+                       uint64_t limit, struct error *err)
 {
 	struct disk_watch *disk = &sandbox->disk;
-	uint64_t limit = sandbox->limits.disk;
-	struct error err;
+	struct image_state image;
+	struct disk_claims all;
+	uint64_t free_bytes, claimed;
 
-	if (more < limit)
-		limit = num_min(limit, used_bytes(sandbox) + more);
-	if (limit == disk->image_limit)
-		return;
-	if (disk_image_set_limit(&host->images, sandbox->image_fs, limit, &err) < 0)
-		log_warning("sandbox %s: %s", sandbox->id, err.msg);
-	else if (more == 0 && !disk->is_host_full)
+	if (!read_image(sandbox, &image))
+		return error_sys(err, "read the size of a disk image");
+	all = read_claims(host, image.device, &free_bytes);
+	claimed = num_max(disk->claimed, image.on_disk) + free_bytes -
+	          num_min(free_bytes, all.claimed);
+	limit = num_min(limit, claimed - num_min(claimed, image.overhead));
+	limit = num_max(limit, num_max(disk->image_limit, image.used));
+	if (note_claim(host, sandbox, &image, limit + image.overhead, err) < 0 ||
+	    disk_image_set_limit(&host->images, sandbox->image_fs, limit, err) < 0)
+		return -1;
+	disk->image_limit = limit;
+	return 0;
+}
+
+static int raise_locked(const struct host_resources *host, struct spawner_sandbox *sandbox,
+                        uint64_t limit, bool waits, struct error *err)
+{
+	int r;
+
+	if (!disk_claims_lock(&host->images, waits))
+		return 0; /* the next check tries again */
+	r = raise_limit(host, sandbox, limit, err);
+	disk_claims_unlock(&host->images);
+	return r;
+}
+
+int image_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox,
+                      struct error *err)
+{
+	return raise_locked(host, sandbox, sandbox->limits.disk, true, err);
+}
+
+int image_watch_set_limit(const struct host_resources *host, struct spawner_sandbox *sandbox,
+                          uint64_t bytes, struct error *err)
+{
+	const uint64_t before = sandbox->limits.disk;
+	struct image_state image;
+	int r;
+
+	if (!read_image(sandbox, &image))
+		return error_sys(err, "read the size of a disk image");
+	if (bytes > image.most)
+		return error_set(err, ERR_LIMIT,
+		                 "disk: the files of this sandbox are in an image with room for "
+		                 "%llu MiB: create another sandbox with that limit",
+		                 (unsigned long long)(image.most >> 20));
+	sandbox->limits.disk = bytes;
+	r = bytes < sandbox->disk.image_limit ? lower_limit(host, sandbox, bytes, err)
+	                                      : raise_locked(host, sandbox, bytes, true, err);
+	if (r < 0)
+		sandbox->limits.disk = before;
+	return r;
+}
+
+/* --- the check ----------------------------------------------------------------------- */
+
+/* The share of an image on a disk that is short; `more` is what it may take beyond what it has. */
+static uint64_t due_limit(const struct spawner_sandbox *sandbox, const struct image_state *image,
+                          uint64_t more)
+{
+	uint64_t wanted = wanted_limit(sandbox, image), limit;
+
+	if (more >= wanted + image->overhead)
+		return wanted;
+	limit = image->on_disk + more - num_min(image->on_disk + more, image->overhead);
+	return num_min(wanted, num_max(limit, image->used));
+}
+
+static void note_full(struct spawner_sandbox *sandbox, const struct image_state *image)
+{
+	struct disk_watch *disk = &sandbox->disk;
+	bool is_full = disk->image_limit <= image->used &&
+	               disk->image_limit < wanted_limit(sandbox, image);
+
+	if (is_full && !disk->is_host_full)
 		log_warning("sandbox %s may write no more: the file system of the state directory "
 		            "is nearly full",
 		            sandbox->id);
-	disk->image_limit = limit;
-	disk->is_host_full = more == 0;
+	disk->is_host_full = is_full;
 }
 
-/* A write to an image succeeds while the host's disk is full, and the kernel's later write-back
- * fails: files are lost, and so is the file system if its own blocks are among them. So if the host
- * has less space than the limits of all images allow, each may grow by its part of what is left.
- * Images of other servers may be on the same disk, and have a part, too. */
-void image_watch_check(struct spawner *spawner, uint64_t free_bytes)
+static void check_image(const struct host_resources *host, struct spawner_sandbox *sandbox,
+                        uint64_t more)
 {
-	uint64_t most = 0, count = 0, all, kept, more = UINT64_MAX;
-	struct disk_images_use use;
-	dev_t device = 0;
+	const struct disk_watch *disk = &sandbox->disk;
+	struct image_state image;
+	struct error err;
+	uint64_t due;
+	int r = 0;
 
-	for (size_t i = 0; i < spawner->sandbox_top; i++)
-		if (has_running_image(&spawner->sandboxes[i])) {
-			most += spawner->sandboxes[i].limits.disk;
-			device = device_of(&spawner->sandboxes[i]);
-			count++;
-		}
-	if (count == 0)
+	if (!read_image(sandbox, &image))
 		return;
-	use = disk_images_use(&spawner->host.images, device);
-	kept = kept_space(spawner) + use.owed;
-	all = num_max(count, use.count);
-	/* The limits of other servers' images are not known: they are assumed to be like these. */
-	spawner->is_disk_short = free_bytes < most / count * all + kept;
-	if (spawner->is_disk_short)
-		more = (free_bytes - num_min(free_bytes, kept)) / all;
-	for (size_t i = 0; i < spawner->sandbox_top; i++)
-		if (has_running_image(&spawner->sandboxes[i]))
-			limit_growth(&spawner->host, &spawner->sandboxes[i], more);
+	due = due_limit(sandbox, &image, more);
+	if (due < disk->image_limit)
+		r = lower_limit(host, sandbox, due, &err);
+	else if (due >= disk->image_limit + least_raise ||
+	         (due > disk->image_limit && due == wanted_limit(sandbox, &image)))
+		r = raise_locked(host, sandbox, due, false, &err);
+	if (r < 0)
+		log_warning("sandbox %s: %s", sandbox->id, err.msg);
+	note_full(sandbox, &image);
+}
+
+void image_watch_check(struct spawner *spawner)
+{
+	const struct host_resources *host = &spawner->host;
+	struct disk_claims all = { 0 };
+	uint64_t free_bytes = 0, more = UINT64_MAX;
+
+	for (size_t i = 0; i < spawner->sandbox_top; i++) {
+		struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
+		struct image_state image;
+
+		if (!spawner_sandbox_is_running(sandbox) || !sandbox->has_image)
+			continue;
+		if (all.count == 0 && read_image(sandbox, &image)) {
+			all = read_claims(host, image.device, &free_bytes);
+			spawner->is_disk_short = free_bytes < all.wanted;
+			if (spawner->is_disk_short)
+				more = free_bytes / num_max(all.count, 1);
+		}
+		check_image(host, sandbox, more);
+	}
 }

@@ -89,6 +89,7 @@ struct disk_watch {
 	bool owes_reply;      /* that measuring is followed by REPLY_LIMITED */
 	bool is_watched;      /* neither a quota nor an image limits this sandbox */
 	uint64_t image_limit; /* in force; less than the sandbox's if the host has no room for it */
+	uint64_t claimed;     /* as in struct disk_claim; 0: the image has no claim yet */
 	bool is_host_full;    /* nearly: so the sandbox's image takes no more */
 	bool is_measured;     /* since it started */
 	unsigned failures;    /* of measurings, one after the other */
@@ -346,10 +347,15 @@ void limit_watch_result(struct spawner *spawner, uint64_t number,
 /* --- the file system below disk images (image_watch.c) ---
  *
  * Images have limits of their own, but data that programs write to them is lost if the file system
- * below has no room. So no image may grow by more than its part of what is left there. */
+ * below has no room. So no image may grow by more than it has claimed there. */
 
+/* Before the first program of a sandbox that was created or has woken: puts its limit in force, as
+ * far as the disk has room. */
+MUST_CHECK int image_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox,
+                                 struct error *err);
+/* Changes the limit. ERR_LIMIT: the image has no room for so much. */
 MUST_CHECK int image_watch_set_limit(const struct host_resources *host,
                                      struct spawner_sandbox *sandbox, uint64_t bytes,
                                      struct error *err);
 /* To be called every few hundredths of a second while spawner->is_disk_short, else less often. */
-void image_watch_check(struct spawner *spawner, uint64_t free_bytes);
+void image_watch_check(struct spawner *spawner);

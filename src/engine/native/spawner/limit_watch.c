@@ -66,7 +66,6 @@ void limit_watch_start(const struct host_resources *host, struct spawner_sandbox
 
 	lock_watch_start(host, sandbox);
 	disk->is_watched = limit_watch_is_needed(host, sandbox);
-	disk->image_limit = sandbox->limits.disk;
 	disk->free_before = read_free_space(host);
 	disk->limit = (struct disk_usage){ sandbox->limits.disk, sandbox->limits.inodes };
 	if (!sandbox->is_fresh)
@@ -331,7 +330,7 @@ static void check_disk(struct spawner *spawner)
 {
 	const struct disk_usage free_now = read_free_space(&spawner->host);
 
-	image_watch_check(spawner, free_now.bytes);
+	image_watch_check(spawner);
 	for (size_t i = 0; i < spawner->sandbox_top; i++) {
 		struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
 

@@ -11,9 +11,11 @@ void spawner_check_started(struct spawner *spawner, struct spawner_sandbox *sand
 	struct error err;
 	int r = spawner_sandbox_check_started(&spawner->host, sandbox, &err);
 
-	if (r > 0 && sandbox->has_image && !sandbox->is_fresh &&
-	    disk_image_settle(&spawner->host.images, sandbox->image_fs, sandbox->limits.disk,
-	                      &err) < 0)
+	if (r > 0 && sandbox->has_image && !sandbox->is_fresh)
+		disk_image_settle(sandbox->image_fs);
+	/* No program runs in a spare, so the image of a spare claims nothing. */
+	if (r > 0 && sandbox->has_image && sandbox->number != SPARE_NUMBER &&
+	    image_watch_start(&spawner->host, sandbox, &err) < 0)
 		r = -1;
 	if (r > 0) {
 		limit_watch_start(&spawner->host, sandbox);

@@ -92,7 +92,7 @@ static int wake_image(const struct host_resources *host, struct spawner_sandbox 
 {
 	if (!disk_image_exists(sandbox->dir))
 		return 0;
-	sandbox->image_fs = disk_image_wake(&host->images, sandbox->dir, &sandbox->limits, err);
+	sandbox->image_fs = disk_image_wake(&host->images, sandbox->dir, err);
 	sandbox->has_image = sandbox->image_fs >= 0;
 	return sandbox->has_image ? 0 : error_wrap(err, "wake sandbox %s", sandbox->id);
 }
