@@ -184,8 +184,11 @@ static struct process *new_process(struct sandbox *sandbox, const struct process
 		process_choose_shell(process);
 	else if (options->argv != NULL)
 		label_program(process);
-	else
+	else {
 		label_code(process);
+		process->lacks_input = options->in.len == 0 && !options->keep_input &&
+		                       language_reads_input(options->language, options->code);
+	}
 	return process;
 }
 

@@ -326,6 +326,26 @@ test('code that reads more than its input is told how to pass it', async () => {
   }
 });
 
+test('code that finds its input empty is told how to pass it, if it fails or prints nothing', async () => {
+  const EMPTY = 'the code reads its standard input, which is empty: pass what it is to read as `stdin`';
+  const session = 'no-input';
+  for (const [language, code, more] of [
+    ['python', 'import sys\nint(sys.stdin.readline())'],
+    ['javascript', "require('readline').createInterface({ input: process.stdin }).question('', (name) => console.log(name))"],
+    ['ruby', 'puts gets.chomp'],
+    ['ruby', 'puts gets.chomp', { session }],
+    ['bash', 'set -e; read n; echo $n'],
+    ['c', '#include <stdio.h>\nint main() { int n; return scanf("%d", &n) != 1; }'],
+  ]) {
+    const result = await run_code({ language, code, ...more });
+    if (/there is no interpreter for/.test(textOf(result))) continue;
+    assert.equal(structuredOf(result).note, EMPTY, `${language}: ${textOf(result)}`);
+    assert.equal(structuredOf(await run_code({ language, code, stdin: '5\n', ...more })).note, undefined, language);
+  }
+  for (const [language, code] of [['python', 'raise ValueError("no")'], ['bash', 'read n; echo "got $n"'], ['ruby', 'widgets = nil; widgets.x']])
+    assert.equal((await run_code({ language, code })).structuredContent?.note, undefined, language);
+});
+
 test('a file that grows beyond its limit is told so, also by a program that ignores the signal', async () => {
   const code = "import os\nf = open('/tmp/large', 'wb')\nos.ftruncate(f.fileno(), 1 << 50)";
   assert.match(structuredOf(await run_code({ language: 'python', code })).note, /^disk: one file may have at most [\d.]+ MiB, and all files together \d+ MiB: delete files/);

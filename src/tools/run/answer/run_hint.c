@@ -23,6 +23,7 @@ enum hint_kind {
 	HINT_PTRACE,
 	HINT_SESSION,
 	HINT_STDIN,
+	HINT_NO_INPUT,
 	HINT_SHADOW,
 	HINT_JAVA,
 	HINT_MEMORY,
@@ -95,7 +96,9 @@ static const struct hint {
 	[HINT_STDIN] = { .text = "the code reads more than its standard input has: pass what it is "
 	                         "to read as `stdin`",
 	                 .messages = { "EOF when reading a line",
-	                               "NoSuchElementException: No line found" } },
+	                               "at java.base/java.util.Scanner.throwFor" } },
+	[HINT_NO_INPUT] = { .text = "the code reads its standard input, which is empty: pass what "
+	                            "it is to read as `stdin`" },
 	/* Sanitizers map terabytes that they never write to, and RLIMIT_DATA counts them. No note
 	 * has this limit. */
 	[HINT_SHADOW] = { .limit = "shadow:",
@@ -206,6 +209,18 @@ static bool is_for_passed_run(enum hint_kind kind)
 	       kind == HINT_FILE_SIZE;
 }
 
+/* Code that finds no input fails in many ways, or ends without a word, as callbacks of Node that are
+ * never called. */
+static bool lacks_input(const struct process_state *state, const struct run_fit *fit)
+{
+	bool has_failed = state->error_name != NULL || state->end.code != 0;
+
+	return state->lacks_input && state->end.signal == 0 && !state->end.compile_failed &&
+	       !state->end.timed_out &&
+	       (has_failed ||
+	        (fit->out.len == 0 && fit->errors.len == 0 && state->display_count == 0));
+}
+
 /* The message of an error may name only what failed: its cause is in the traceback. */
 static bool error_has_message(const struct hint *hint, const struct process_state *state)
 {
@@ -245,7 +260,7 @@ static enum hint_kind find_hint(const struct run_result *result, const struct ru
 	if (has_passed ? is_silent_pass(result, fit) || prints_network_error(buf_view(&fit->out))
 	               : is_silent_failure(state, fit))
 		return HINT_NETWORK;
-	return HINT_COUNT;
+	return lacks_input(state, fit) ? HINT_NO_INPUT : HINT_COUNT;
 }
 
 /* Without cgroups, memory and processes are limited when the sandbox starts: update_sandbox refuses
