@@ -155,6 +155,11 @@ test('a session of TypeScript without its runtime says what is missing', async (
   const { stdout } = structuredOf(await tools.run_command({ sandbox, command: 'node --version || true' }));
   const [major, minor] = stdout.slice(1).split('.').map(Number);
   if (!(major < 22 || (major === 22 && minor < 13))) return t.skip('no Node, or one that removes types');
+  if (major < 22 || minor < 6) { // as a tool's error, not as one of the code
+    const fresh = await run_code({ sandbox, language: 'typescript', code: 'let a: number = 5' });
+    assert.equal(fresh.isError, true);
+    assert.match(textOf(fresh), /^typescript needs Node 22\.6 or later, or the package typescript below version 7: install_packages \{"packages":\["typescript@5"\],"language":"javascript"\}/);
+  }
   const { error } = structuredOf(await run_code({ sandbox, language: 'typescript', session: 'untyped', code: 'let a: number = 5' }));
   assert.match(`${error.traceback ?? error.message}`, /^(Error: )?a session of TypeScript needs Node 22\.13 or later \(this is [\d.]+\), or the package typescript/);
 });
