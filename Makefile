@@ -160,11 +160,17 @@ build/agent/image.o: src/engine/agent_image.S build/agent/belljar-agent build/ag
 KERNELS := $(patsubst src/%_image.S,build/%.o,$(wildcard src/kernels/*_image.S))
 
 # The Python kernel is embedded as compiled code too, for the Python that sandboxes of this machine see.
-# Without Python, eight zero bytes say that there is no code, and sandboxes use the text.
+# Without Python, four zero bytes say that there is no code, and sandboxes use the text. compiled-by changes when
+# another Python is installed, so that the code is compiled again.
 KERNEL_PYTHON ?= /usr/bin/python3
 
+.PHONY: FORCE
+build/kernels/compiled-by: FORCE
+	@mkdir -p $(@D)
+	@echo '$(realpath $(KERNEL_PYTHON))' | cmp -s - $@ || echo '$(realpath $(KERNEL_PYTHON))' >$@
+
 build/kernels/python_once.code: LEFT_OUT := --once
-build/kernels/python.code build/kernels/python_once.code: scripts/compile-kernel.py src/kernels/python_image.S $(wildcard src/kernels/python*.py src/kernels/*/*.py)
+build/kernels/python.code build/kernels/python_once.code: scripts/compile-kernel.py src/kernels/python_image.S build/kernels/compiled-by $(wildcard src/kernels/python*.py src/kernels/*/*.py)
 	$(say) GEN $@
 	@mkdir -p $(@D)
 	$(Q)$(KERNEL_PYTHON) -X no_debug_ranges -I -B scripts/compile-kernel.py $(LEFT_OUT) src/kernels/python_image.S $@ || \

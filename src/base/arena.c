@@ -16,6 +16,12 @@ struct arena_block {
 	alignas(max_align_t) unsigned char bytes[];
 };
 
+struct arena_object {
+	struct arena_object *next;
+	void *object;
+	void (*free_object)(void *object);
+};
+
 static struct arena_block *add_block(struct arena *arena, size_t size)
 {
 	struct arena_block *block = mem_new(sizeof *block + size);
@@ -49,8 +55,19 @@ char *arena_text(struct arena *arena, const char *text)
 	return memcpy(arena_new(arena, size, 1), text, size);
 }
 
+void arena_own(struct arena *arena, void *object, void (*free_object)(void *object))
+{
+	struct arena_object *owned = arena_new(arena, 1, sizeof *owned);
+
+	*owned = (struct arena_object){ arena->objects, object, free_object };
+	arena->objects = owned;
+}
+
 void arena_done(struct arena *arena)
 {
+	for (struct arena_object *o = arena->objects; o != NULL; o = o->next)
+		o->free_object(o->object);
+	arena->objects = NULL;
 	while (arena->blocks != NULL) {
 		struct arena_block *block = arena->blocks;
 

@@ -136,6 +136,14 @@ static void parse_line(struct view line, struct language_found *ret)
 	                  sizeof(ret->of[language].version));
 }
 
+/* Node is there and too old to remove types: the package that does is one of its own. */
+static bool is_package(const struct language_found *found, const struct language *language)
+{
+	const struct language *node = language_find("javascript");
+
+	return strcmp(language->name, "typescript") == 0 && found->of[node - languages].runner == 0;
+}
+
 int language_not_found(const struct language_found *found, const struct language *language,
                        struct error *err)
 {
@@ -143,6 +151,12 @@ int language_not_found(const struct language_found *found, const struct language
 	struct buf list = buf_fixed(names, sizeof names);
 	struct error full;
 
+	if (is_package(found, language))
+		return error_set(
+		        err, ERR_NOT_FOUND,
+		        "typescript needs Node 22.6 or later, or the package typescript below "
+		        "version 7: install_packages "
+		        "{\"packages\":[\"typescript@5\"],\"language\":\"javascript\"}, then run this again");
 	for (size_t i = 0; i < language_count; i++)
 		if (found->of[i].runner >= 0)
 			(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "",

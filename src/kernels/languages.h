@@ -66,6 +66,8 @@ const struct language *language_find(const char *name);
 const struct language *language_by_file(const char *path); /* by extension; or NULL */
 /* By the interpreter that the code's first line names ("#!/usr/bin/env python3"); or NULL. */
 const struct language *language_by_shebang(struct view code);
+/* Whether code of this language seems to read its standard input. */
+bool language_reads_input(const struct language *language, struct view code);
 /* Writes "python, javascript, ...", as many whole names as fit. Returns out. */
 const char *language_names(char *out, size_t size);
 /* Like language_names(), for the languages that have sessions. */

@@ -66,6 +66,9 @@ class SentDisplays(Displays):
             except OSError:
                 pass  # the code has removed its directory
             try:
+                # READY and NAMES may still wait there: behind them the frame would be read before
+                # what was printed.
+                wait_until_read(fcntl.ioctl, clock.sleep, SOCKET)
                 write_all(SOCKET, frame)
                 wait_until_read(fcntl.ioctl, clock.sleep, SOCKET)
             except OSError as error:

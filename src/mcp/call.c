@@ -326,7 +326,7 @@ void call_run_handler(struct mcp_call *call, const struct param *params, size_t 
 	call->args = arena_new(&call->arena, 1, args_size);
 	if (param_decode(params, arguments, &call->arena, call->args, &err) < 0) {
 		if (call->is_tool)
-			tools_name_bounds(call, &err);
+			tools_name_shown(call, &err);
 		mcp_respond_tool_error(call, &err);
 	} else if (handler(call, call->args, &err) < 0)
 		mcp_respond_tool_error(call, &err);

@@ -220,7 +220,7 @@ typedef void method_fn(struct mcp_call *call);
 method_fn initialize_method, discover_method, ping_method, set_level_method;
 method_fn tools_list_method, tools_call_method;
 /* Makes the error of arguments that could not be decoded name the bounds of this server. */
-void tools_name_bounds(struct mcp_call *call, struct error *err);
+void tools_name_shown(struct mcp_call *call, struct error *err);
 method_fn resources_list_method, templates_list_method, resources_read_method;
 method_fn resources_subscribe_method, resources_unsubscribe_method;
 method_fn prompts_list_method, prompts_get_method;

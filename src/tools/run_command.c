@@ -38,6 +38,7 @@ static const struct param params[] = {
 	  .max = 1000,
 	  .item_max = COMMAND_MAX,
 	  .offset = offsetof(struct command_args, argv),
+	  .also = PARAM_ALSO("command", "cmd"),
 	  .help = "Instead of `command`: a program and its arguments." },
 	RUN_PARAM_BACKGROUND(struct command_args, background,
 	                     ": for servers and interactive programs"),

@@ -257,6 +257,33 @@ static void measure(struct program *program, uint32_t *waiting)
 	}
 }
 
+static bool has_stretch(const struct write_order *order, size_t pump)
+{
+	for (size_t i = 0; i < order->count; i++)
+		if (order->stretches[i].pump == pump)
+			return true;
+	return false;
+}
+
+/* Output whose signal was taken for that of earlier bytes (early_ms) is sent before a message: an
+ * interpreter prints nothing while its message waits. */
+static void put_output_first(struct program *program, const uint32_t *waiting)
+{
+	struct write_order *order = &program->order;
+
+	if (order->count == 0 ||
+	    program->pumps[order->stretches[0].pump].channel != WIRE_CONTROL_OUT)
+		return;
+	for (size_t i = 0; i < PROGRAM_PUMPS; i++) {
+		if (waiting[i] == 0 || has_stretch(order, i))
+			continue;
+		append_stretch(order, i, waiting[i]);
+		memmove(&order->stretches[1], &order->stretches[0],
+		        (order->count - 1) * sizeof order->stretches[0]);
+		order->stretches[0] = (struct write_stretch){ 1, waiting[i], (uint8_t)i };
+	}
+}
+
 struct pump *write_order_next(struct pump *ready, size_t *ret_max)
 {
 	struct program *program = &ready->stream->program;
@@ -279,6 +306,7 @@ struct pump *write_order_next(struct pump *ready, size_t *ret_max)
 		append_waiting(program, (1u << PROGRAM_PUMPS) - 1);
 	else if (order->count == 0)
 		append_waiting(program, order->quiet);
+	put_output_first(program, waiting);
 	for (size_t i = 0; i < order->count;) {
 		struct write_stretch *stretch = &order->stretches[i];
 		struct pump *pump = &program->pumps[stretch->pump];

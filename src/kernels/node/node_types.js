@@ -1,6 +1,6 @@
 // node_types.js - returns a function that makes JavaScript of the code of a TypeScript cell.
 //
-// Node can do it itself since 22.13. Otherwise the package typescript is used: that of the working
+// Node can do it itself since 22.13. Otherwise the package typescript below version 7 is used: that of the working
 // directory, or that of the command tsc. Imports must stay also if the cell does not use them, because
 // a later cell may.
 () => {
@@ -48,7 +48,7 @@
 			}
 		}
 		throw new Error(`a session of TypeScript needs Node 22.13 or later (this is ${process.versions.node}),`
-			+ ' or the package typescript: install_packages {"packages":["typescript"],"language":"javascript"}');
+			+ ' or the package typescript below version 7: install_packages {"packages":["typescript@5"],"language":"javascript"}');
 	}
 
 	function transpile(code) {

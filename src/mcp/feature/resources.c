@@ -111,21 +111,32 @@ void resources_read_method(struct mcp_call *call)
 		respond_not_found(call);
 }
 
-/* Whether a resource or a template has the URI. A file need not exist yet: its creation is
- * reported. */
-static bool is_known_uri(const struct mcp_config *config, const char *uri)
+/* Whether a resource or a template has call->uri, and nothing is known against it. A file need not
+ * exist yet: its creation is reported. */
+static int check_uri(struct mcp_call *call, struct error *err)
 {
-	for (size_t i = 0; config->resources != NULL && config->resources[i] != NULL; i++)
-		if (strcmp(config->resources[i]->uri, uri) == 0)
-			return true;
-	for (size_t i = 0; config->templates != NULL && config->templates[i] != NULL; i++) {
-		AUTO_JSON json_t *variables = uri_template_match(config->templates[i]->uri_template,
-		                                                 uri);
+	const struct mcp_config *config = &call->server->config;
+	char shown[160];
 
-		if (variables != NULL)
-			return true;
+	for (size_t i = 0; config->resources != NULL && config->resources[i] != NULL; i++)
+		if (strcmp(config->resources[i]->uri, call->uri) == 0)
+			return 0;
+	for (size_t i = 0; config->templates != NULL && config->templates[i] != NULL; i++) {
+		const struct mcp_template *t = config->templates[i];
+		AUTO_JSON json_t *variables = uri_template_match(t->uri_template, call->uri);
+		void *args;
+
+		if (variables == NULL)
+			continue;
+		if (t->check == NULL)
+			return 0;
+		args = arena_new(&call->arena, 1, t->args_size);
+		if (param_decode(t->params, variables, &call->arena, args, err) < 0)
+			return -1;
+		return t->check(call, args, err);
 	}
-	return false;
+	return error_set(err, ERR_NOT_FOUND, "resource '%s' not found",
+	                 utf8_escape(view_of(call->uri), shown, sizeof shown));
 }
 
 void resources_subscribe_method(struct mcp_call *call)
@@ -133,12 +144,13 @@ void resources_subscribe_method(struct mcp_call *call)
 	const size_t max = call->server->config.limits.max_subscriptions;
 	json_t *subscriptions = call->session->subscriptions;
 	const char *uri = get_uri(call);
+	struct error err;
 
 	if (uri == NULL)
 		return;
 	call->uri = arena_text(&call->arena, uri);
-	if (!is_known_uri(&call->server->config, uri)) {
-		respond_not_found(call);
+	if (check_uri(call, &err) < 0) {
+		call_respond_failure(call, &err);
 		return;
 	}
 	if (json_object_size(subscriptions) >= max && !json_has(subscriptions, uri)) {

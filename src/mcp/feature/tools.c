@@ -88,9 +88,10 @@ static void set_bound(int64_t *bound, const json_t *property, const char *key)
 		*bound = (int64_t)value;
 }
 
-/* Tables have the bounds of all servers, which are far beyond those of this one: the schema has
- * these. Decoding the arguments again with them makes the same error with the right numbers. */
-void tools_name_bounds(struct mcp_call *call, struct error *err)
+/* Tables have the arguments and the bounds of all servers: this one may not have a use for some
+ * arguments, and its bounds are narrower, as its schema says. Decoding the arguments again with what the
+ * schema has makes the same error with the right names and numbers. */
+void tools_name_shown(struct mcp_call *call, struct error *err)
 {
 	const struct mcp_tool *tool = call->record;
 	AUTO_JSON json_t *input = NULL;
@@ -110,6 +111,7 @@ void tools_name_bounds(struct mcp_call *call, struct error *err)
 		                                         tool->params[i].name);
 
 		own[i] = tool->params[i];
+		own[i].hidden = own[i].hidden || property == NULL;
 		if (own[i].type != PARAM_INT && own[i].type != PARAM_NUMBER)
 			continue;
 		set_bound(&own[i].min, property, "minimum");

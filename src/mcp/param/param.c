@@ -1,4 +1,4 @@
-#include "mcp/param/param.h"
+#include "mcp/param/internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,18 +22,18 @@ static const char *const type_names[] = {
 /* Bounds beyond this one are no bounds to a reader of a message. */
 #define ANY_NUMBER (INT64_MAX / 2)
 
-static bool is_other_name(const struct param *param, const char *name)
+bool param_has_name(const struct param *param, const char *name)
 {
 	for (const char *const *also = param->also; also != NULL && *also != NULL; also++)
 		if (strcmp(*also, name) == 0)
 			return true;
-	return false;
+	return strcmp(param->name, name) == 0;
 }
 
 const struct param *param_find(const struct param *params, const char *name)
 {
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++)
-		if (strcmp(p->name, name) == 0 || is_other_name(p, name))
+		if (param_has_name(p, name))
 			return p;
 	return NULL;
 }

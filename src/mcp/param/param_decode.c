@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
-#include "mcp/param/param.h"
+#include "mcp/param/internal.h"
 
 enum { NAMES_SIZE = 400 }; /* of the names that an error lists */
 
@@ -182,8 +182,10 @@ static int decode_strings(struct decoder *d, const struct param *param, json_t *
 	for (; list->count < count; list->count++) {
 		struct place entry = place_of_entry(at, list->count);
 
-		if (decode_c_string(d, json_array_get(value, list->count), param->item_max, &entry,
-		                    &list->items[list->count]) < 0)
+		json_t *item = param_text_meaning(json_array_get(value, list->count), d->arena);
+
+		if (decode_c_string(d, item, param->item_max, &entry, &list->items[list->count]) <
+		    0)
 			return -1;
 	}
 	return 0;
@@ -211,6 +213,7 @@ static int decode_map(struct decoder *d, const struct param *param, json_t *valu
 			                 "argument '%s': its name is longer than %zu bytes",
 			                 entry.path, param->item_max);
 		pair->name = key;
+		item = param_text_meaning(item, d->arena);
 		if (decode_c_string(d, item, param->item_max, &entry, &pair->value) < 0)
 			return -1;
 	}
@@ -270,6 +273,13 @@ static decode_fn *const decoders[] = {
 	[PARAM_JSON] = decode_json,
 };
 
+static int decode_value(struct decoder *d, const struct param *param, json_t *value,
+                        const struct place *at, void *ret)
+{
+	value = param_meaning(param, value, d->arena);
+	return decoders[param->type](d, param, value, at, ret);
+}
+
 /* Callers compare an ENUM with the table's own pointers. The literal of the fallback may be another
  * pointer with the same text, so the value is looked up. */
 static const char *enum_value(const struct param *param, const char *text)
@@ -302,8 +312,11 @@ static int set_unknown_error(struct decoder *d, const struct param *params, cons
 	char names[NAMES_SIZE];
 
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++)
-		if (!p->hidden)
+		if (!p->hidden) {
 			nearest_consider(&best, key, p->name);
+			for (const char *const *also = p->also; also != NULL && *also; also++)
+				nearest_consider(&best, key, *also);
+		}
 	if (list_names(params, names, sizeof names)[0] == '\0')
 		return error_set(d->err, ERR_INVALID,
 		                 "argument '%s' is not known, and there are no others: leave it "
@@ -312,21 +325,35 @@ static int set_unknown_error(struct decoder *d, const struct param *params, cons
 	if (best.name != NULL)
 		return error_set(d->err, ERR_INVALID,
 		                 "argument '%s' is not known; did you mean '%s'? There are: %s",
-		                 inner.path, best.name, names);
+		                 inner.path, param_find(params, best.name)->name, names);
 	return error_set(d->err, ERR_INVALID, "argument '%s' is not known; there are: %s",
 	                 inner.path, names);
 }
 
+/* The value of a member, or NULL if it is for another parameter: two may share a name if one of them
+ * is a list, which gets the arrays. */
+static json_t *value_for(const struct param *param, const struct param *params, json_t *object,
+                         const char *name)
+{
+	json_t *value = json_object_get(object, name);
+
+	for (const struct param *p = params; value != NULL && p->type != PARAM_END; p++)
+		if (p != param && param_has_name(p, name) &&
+		    param_is_list(value) != (param->type == PARAM_STRINGS))
+			return NULL;
+	return value;
+}
+
 /* Finds the value of a parameter under its name or one of its other names. An argument that is
  * given under two names is refused: which of them counts would be a guess. */
-static int find_value(struct decoder *d, const struct param *param, json_t *object,
-                      const struct place *at, json_t **ret)
+static int find_value(struct decoder *d, const struct param *param, const struct param *params,
+                      json_t *object, const struct place *at, json_t **ret)
 {
 	const char *found = param->name;
 
-	*ret = json_object_get(object, param->name);
+	*ret = value_for(param, params, object, param->name);
 	for (const char *const *also = param->also; also != NULL && *also != NULL; also++) {
-		json_t *value = json_object_get(object, *also);
+		json_t *value = value_for(param, params, object, *also);
 
 		if (value == NULL || json_is_null(value))
 			continue;
@@ -355,10 +382,10 @@ static int decode_members(struct decoder *d, const struct param *params, json_t 
 		char expected[200];
 		json_t *value;
 
-		if (find_value(d, p, object, at, &value) < 0)
+		if (find_value(d, p, params, object, at, &value) < 0)
 			return -1;
 		if (value != NULL && (!json_is_null(value) || p->type == PARAM_JSON)) {
-			if (decoders[p->type](d, p, value, &inner, ret + p->offset) < 0)
+			if (decode_value(d, p, value, &inner, ret + p->offset) < 0)
 				return -1;
 		} else if (p->required) {
 			return error_set(d->err, ERR_INVALID,

@@ -94,6 +94,8 @@ struct process {
 	bool in_ended;        /* stdin ends behind these bytes */
 	bool has_first_input; /* options.in is in the buffer */
 
+	bool lacks_input;    /* the code reads stdin, and was given none */
+	bool lacks_value;    /* the last expression has a value that only other runs report */
 	bool has_exited;     /* of the run: see process_has_exited() */
 	bool has_probed;     /* the languages were looked up for this process */
 	bool is_by_name;     /* its interpreter was looked for along PATH when it started */

@@ -86,6 +86,8 @@ void process_state(struct process *process, struct process_state *ret)
 		.error_name = displays->error_name,
 		.error_message = displays->error_message,
 		.error_traceback = displays->error_traceback,
+		.lacks_input = process->lacks_input,
+		.lacks_value = process->lacks_value,
 		.elapsed_ms = until - process->started_ms,
 		.started_s = process->started_s,
 		.run_began_ns = process->run_began_ns,

@@ -116,6 +116,8 @@ struct process_state {
 	size_t entry_count; /* 0: the order is not known, or nothing appeared */
 	/* The exception that ended a cell; NULL: none. Bounded. */
 	const char *error_name, *error_message, *error_traceback;
+	bool lacks_input; /* the code seems to read stdin, and was given none */
+	bool lacks_value; /* stdin is open, so no interpreter reports the last expression's value */
 	uint64_t elapsed_ms;
 	int64_t started_s;     /* wall clock */
 	uint64_t run_began_ns; /* of clock_file_ns(): earlier changes of files are not the run's */

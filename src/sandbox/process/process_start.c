@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
+#include "kernels/kernels.h"
 #include "kernels/languages.h"
 #include "loop/loop.h"
 #include "sandbox/process/internal.h"
@@ -184,8 +185,13 @@ static struct process *new_process(struct sandbox *sandbox, const struct process
 		process_choose_shell(process);
 	else if (options->argv != NULL)
 		label_program(process);
-	else
+	else {
 		label_code(process);
+		process->lacks_input = options->in.len == 0 && !options->keep_input &&
+		                       language_reads_input(options->language, options->code);
+		process->lacks_value = options->keep_input && options->language->kernel != NULL &&
+		                       !options->language->kernel->runs_cells_only;
+	}
 	return process;
 }
 

@@ -89,20 +89,35 @@ static const struct param params[] = {
 	{ 0 },
 };
 
+static int find_tool(const char *name, const struct mcp_tool **ret, struct error *err)
+{
+	char shown[80];
+
+	for (size_t i = 0; catalogue_tools[i] != NULL; i++) {
+		*ret = catalogue_tools[i];
+		if (strcmp((*ret)->name, name) == 0)
+			return 0;
+	}
+	return error_set(err, ERR_NOT_FOUND, "there is no tool '%s'; tools/list shows all",
+	                 utf8_escape(view_of(name), shown, sizeof shown));
+}
+
+static int check_manual(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct mcp_tool *tool;
+
+	(void)call;
+	return find_tool(((const struct manual_args *)args)->name, &tool, err);
+}
+
 static int read_manual(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct manual_args *a = args;
-	const struct mcp_tool *const *tool = catalogue_tools;
+	const struct mcp_tool *tool;
 	AUTO_BUF struct buf buf;
-	char shown[80];
 
 	buf_init(&buf, MANUAL_MAX);
-	while (*tool != NULL && strcmp((*tool)->name, a->name) != 0)
-		tool++;
-	if (*tool == NULL)
-		return error_set(err, ERR_NOT_FOUND, "there is no tool '%s'; tools/list shows all",
-		                 utf8_escape(view_of(a->name), shown, sizeof shown));
-	if (manual_write(*tool, &buf, err) < 0)
+	if (find_tool(a->name, &tool, err) < 0 || manual_write(tool, &buf, err) < 0)
 		return -1;
 	mcp_respond_text(call, "text/markdown", buf_view(&buf));
 	return 0;
@@ -117,4 +132,5 @@ const struct mcp_template template_tool_manual = {
 	.params = params,
 	.args_size = sizeof(struct manual_args),
 	.read = read_manual,
+	.check = check_manual,
 };

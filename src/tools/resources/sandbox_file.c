@@ -137,6 +137,14 @@ static int read_sandbox_file(struct mcp_call *call, const void *args, struct err
 	return 0;
 }
 
+static int check_sandbox(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct sandbox_file_args *a = args;
+	struct sandbox *sandbox;
+
+	return tools_find_sandbox(mcp_call_app(call), mcp_call_owner(call), a->id, &sandbox, err);
+}
+
 const struct mcp_template template_sandbox_file = {
 	.uri_template = "sandbox://{id}/{+path}",
 	.name = "sandbox-file",
@@ -148,4 +156,5 @@ const struct mcp_template template_sandbox_file = {
 	.params = params,
 	.args_size = sizeof(struct sandbox_file_args),
 	.read = read_sandbox_file,
+	.check = check_sandbox,
 };

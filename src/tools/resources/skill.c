@@ -171,6 +171,13 @@ static int get_by_name(struct mcp_call *call, const void *args, struct error *er
 	return skill == NULL ? -1 : start_skill_work(call, skill, a->task, true, err);
 }
 
+static int check_name(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct skill_args *a = args;
+
+	return find_skill(mcp_call_app(call), a->name, err) == NULL ? -1 : 0;
+}
+
 const struct mcp_template template_skill = {
 	.uri_template = "skill://{name}",
 	.name = "skill",
@@ -180,6 +187,7 @@ const struct mcp_template template_skill = {
 	.params = name_params,
 	.args_size = sizeof(struct skill_args),
 	.read = read_by_name,
+	.check = check_name,
 };
 
 const struct mcp_prompt prompt_use_skill = {

@@ -117,6 +117,22 @@ test('subscribers to a directory are told what changed in it', async () => {
   await tools.delete_path({ path: 'inbox', recursive: true });
 });
 
+test('what does not exist cannot be subscribed to, except a file that may come', async () => {
+  const refused = (uri) => client.subscribeResource({ uri }).then(() => assert.fail(uri), ({ code, message, data }) => ({ code, message, data }));
+  for (const [uri, why] of [
+    ['sandbox://nowhere/workspace/a', /there is no sandbox 'nowhere'; list_sandboxes lists yours/],
+    ['belljar://tools/run_cod', /there is no tool 'run_cod'; tools\/list shows all/],
+    ['skill://none', /there are no skills here|there is no skill 'none'/],
+    ['process://p9', /resource 'process:\/\/p9' not found/],
+  ]) {
+    const { code, message, data } = await refused(uri);
+    assert.deepEqual([code, data], [-32002, { uri }]);
+    assert.match(message, why);
+  }
+  await client.subscribeResource({ uri: `sandbox://${id}/workspace/to-come` });
+  await client.unsubscribeResource({ uri: `sandbox://${id}/workspace/to-come` });
+});
+
 test('a change that several subscriptions cover is notified once', async () => {
   const uris = ['', '/twice', '/twice/a'].map((path) => `sandbox://${id}/workspace${path}`);
   await tools.run_command({ command: 'mkdir -p twice; sleep 0.05' });

@@ -58,6 +58,11 @@ test('argument names of other tools are understood', async () => {
   assert.equal(textOf(await read_file({ path: 'alias.txt' })), '5\n');
   assert.match(textOf(await run_command({ cmd: 'echo $A', environment: { A: 'b' }, timeout: 20 })), /^b\n/);
   assert.match(textOf(await run_code({ source: 'print(7)', lang: 'python' })), /^7\n/);
+  assert.match(textOf(await run_command({ command: ['echo', 'a  b'] })), /^a  b\n/);
+  assert.match(textOf(await run_command({ command: '["echo", "a  b"]', timeout_s: '20' })), /^a  b\n/);
+  await write_file({ path: 'alias.txt', content: 'NQ==', encoding: 'BASE-64' });
+  assert.equal(structuredOf(await edit_file({ path: 'alias.txt', edits: '[{"old": "5", "new": "6"}]' })).replacements, 1);
+  assert.equal(textOf(await read_file({ path: 'alias.txt', encoding: 'utf8' })).split('\n')[0], '6');
 });
 
 test('copy_out takes the names of copy_in', async (t) => {

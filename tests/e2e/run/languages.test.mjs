@@ -155,6 +155,11 @@ test('a session of TypeScript without its runtime says what is missing', async (
   const { stdout } = structuredOf(await tools.run_command({ sandbox, command: 'node --version || true' }));
   const [major, minor] = stdout.slice(1).split('.').map(Number);
   if (!(major < 22 || (major === 22 && minor < 13))) return t.skip('no Node, or one that removes types');
+  if (major < 22 || minor < 6) { // as a tool's error, not as one of the code
+    const fresh = await run_code({ sandbox, language: 'typescript', code: 'let a: number = 5' });
+    assert.equal(fresh.isError, true);
+    assert.match(textOf(fresh), /^typescript needs Node 22\.6 or later, or the package typescript below version 7: install_packages \{"packages":\["typescript@5"\],"language":"javascript"\}/);
+  }
   const { error } = structuredOf(await run_code({ sandbox, language: 'typescript', session: 'untyped', code: 'let a: number = 5' }));
   assert.match(`${error.traceback ?? error.message}`, /^(Error: )?a session of TypeScript needs Node 22\.13 or later \(this is [\d.]+\), or the package typescript/);
 });
@@ -184,6 +189,25 @@ test('JavaScript without a session answers the value of its last statement', asy
   const many = await run('for (let i = 0; i < 3000; i++) console.log("line", i)\n"last"');
   hasMembers(many, { values: [{ mime: 'text/plain', text: "'last'" }] }, 'much output');
   assert.equal(textOf(await run_code({ language: 'javascript', code: 'console.log("before")\n1 + 1' })), 'before\n2');
+});
+
+test('errors of fresh runs name the code without its random directory', async () => {
+  const cases = [
+    ['python', 'def f():\n    1 / 0\nf()', /File "main\.py", line 3, in <module>\n    f\(\)\n.*File "main\.py", line 2, in f\n    1 \/ 0\n/s],
+    ['javascript', 'null.x', /^main\.js:1\nnull\.x\n/],
+    ['javascript', 'await null; throw Error(1)', /at main\.mjs:1:/],
+    ['ruby', 'nope', /main\.rb:1:in/],
+    ['bash', 'nope', /^main\.sh: line 1: nope: command not found/],
+    ['c', 'int main() { return x; }', /^main\.c:1:21: error: /m],
+    ['java', 'public class Main { public static void main(String[] a) { int x = "a"; } }', /^Main\.java:1: error: /],
+  ];
+  for (const [language, code, want] of cases) {
+    const result = await run_code({ language, code });
+    if (/there is no interpreter for/.test(textOf(result))) continue;
+    assert.match(structuredOf(result).stderr, want);
+    assert.doesNotMatch(textOf(result), /belljar-\d/);
+  }
+  assert.match(structuredOf(await run_code({ code: 'print(__file__)' })).stdout, /^\/\S+\/belljar-\d+\/main\.py\n$/);
 });
 
 test('JavaScript that awaits at its top level may call require()', async (t) => {
@@ -233,8 +257,8 @@ test('Ruby without a session answers the value of its last expression', async (t
     ['at_exit { puts :late }\nputs DATA.read, ARGV, $stdin.read, Dir.pwd\nreturn\n5\n__END__\ndata',
       { stdout: 'data\nan argument\ninput\n/tmp\nlate\n', values: undefined }, { args: ['an argument'], stdin: 'input', cwd: '/tmp' }],
     ["def f = raise('inner')\nbegin\n  f\nrescue => e\n  raise ArgumentError, 'outer'\nend",
-      { exit_code: 1, stderr: /^\S+main\.rb:5:in .* outer \(ArgumentError\)\n\tfrom \S+main\.rb:2:in `<main>'\n\S+main\.rb:1:in `f': inner \(RuntimeError\)\n\tfrom \S+main\.rb:3:in `<main>'\n$/ }],
-    ['1 +', { exit_code: 1, stderr: /^\S+main\.rb:1: syntax error/ }],
+      { exit_code: 1, stderr: /^main\.rb:5:in .* outer \(ArgumentError\)\n\tfrom main\.rb:2:in `<main>'\nmain\.rb:1:in `f': inner \(RuntimeError\)\n\tfrom main\.rb:3:in `<main>'\n$/ }],
+    ['1 +', { exit_code: 1, stderr: /^main\.rb:1: syntax error/ }],
     ['exit 3', { exit_code: 3, stderr: '' }],
     ['Class.new { def inspect = raise }.new', { exit_code: 0, values: undefined, stderr: '' }],
     ['sleep 60', { timed_out: true }, { timeout_s: 2 }],

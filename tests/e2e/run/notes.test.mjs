@@ -326,6 +326,43 @@ test('code that reads more than its input is told how to pass it', async () => {
   }
 });
 
+test('code that finds its input empty is told how to pass it, if it fails or prints nothing', async () => {
+  const EMPTY = 'the code reads its standard input, which is empty: pass what it is to read as `stdin`';
+  const session = 'no-input';
+  for (const [language, code, more] of [
+    ['python', 'import sys\nint(sys.stdin.readline())'],
+    ['javascript', "require('readline').createInterface({ input: process.stdin }).question('', (name) => console.log(name))"],
+    ['ruby', 'puts gets.chomp'],
+    ['ruby', 'puts gets.chomp', { session }],
+    ['bash', 'set -e; read n; echo $n'],
+    ['c', '#include <stdio.h>\nint main() { int n; return scanf("%d", &n) != 1; }'],
+  ]) {
+    const result = await run_code({ language, code, ...more });
+    if (/there is no interpreter for/.test(textOf(result))) continue;
+    assert.equal(structuredOf(result).note, EMPTY, `${language}: ${textOf(result)}`);
+    assert.equal(structuredOf(await run_code({ language, code, stdin: '5\n', ...more })).note, undefined, language);
+  }
+  for (const [language, code] of [['python', 'raise ValueError("no")'], ['bash', 'read n; echo "got $n"'], ['ruby', 'widgets = nil; widgets.x']])
+    assert.equal((await run_code({ language, code })).structuredContent?.note, undefined, language);
+});
+
+test('a missing package of R is told with who can install it', async (t) => {
+  const result = await run_code({ language: 'r', code: 'library(nosuchpackage)' });
+  if (result.isError) return t.skip('no R');
+  assert.match(structuredOf(result).note, /the library of R is read-only: the operator can install packages of R/);
+});
+
+test('a silent run in the background is told that values are not answered', async () => {
+  const NOTE = 'a run in the background answers only what it prints, not the value of its last expression';
+  const end = async (args) => {
+    const { process } = structuredOf(await run_code({ ...args, background: true }));
+    return structuredOf(await tools.process_output({ process, since: 0, wait_s: 60, until_end: true }));
+  };
+  assert.equal((await end({ code: '6 * 7' })).note, NOTE);
+  assert.equal((await end({ code: 'print(1)' })).note, undefined);
+  assert.equal((await end({ language: 'bash', code: 'true' })).note, undefined);
+});
+
 test('a file that grows beyond its limit is told so, also by a program that ignores the signal', async () => {
   const code = "import os\nf = open('/tmp/large', 'wb')\nos.ftruncate(f.fileno(), 1 << 50)";
   assert.match(structuredOf(await run_code({ language: 'python', code })).note, /^disk: one file may have at most [\d.]+ MiB, and all files together \d+ MiB: delete files/);

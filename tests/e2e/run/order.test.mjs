@@ -1,7 +1,7 @@
 // Output, values and pictures are answered in the order in which they appeared.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sandboxed, structuredOf } from '../lib/sandboxed.mjs';
+import { sandboxed, structuredOf, textOf } from '../lib/sandboxed.mjs';
 
 const { process_output, run_code, run_command } = sandboxed();
 const texts = (result) => result.content.map((block) => block.text ?? block.type);
@@ -145,4 +145,8 @@ test('two pieces of output do not make a line of belljar', async () => {
   assert.deepEqual(texts(await run_command({ command })), [
     '[bell\n[belljar: stderr]\nx\n[belljar: stdout]\njar: exit code 0]',
   ]);
+});
+
+test('the value of each of many short runs comes behind what was printed', async () => {
+  for (let i = 0; i < 100; i++) assert.equal(textOf(await run_code({ code: `print(${i})\n6 * 7` })), `${i}\n42`);
 });

@@ -95,6 +95,25 @@ static void text_is_copied(void **state)
 	arena_done(&arena);
 }
 
+static void count_free(void *object)
+{
+	++*(int *)object;
+}
+
+static void owned_objects_are_freed_once(void **state)
+{
+	struct arena arena = { 0 };
+	int first = 0, second = 0;
+
+	arena_own(&arena, &first, count_free);
+	arena_own(&arena, &second, count_free);
+	assert_int_equal(first + second, 0);
+	arena_done(&arena);
+	arena_done(&arena);
+	assert_int_equal(first, 1);
+	assert_int_equal(second, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +123,7 @@ int main(void)
 		TEST(array_has_room_for_all_elements),
 		TEST(arena_is_usable_after_done),
 		TEST(overflowing_size_aborts),
+		TEST(owned_objects_are_freed_once),
 	};
 
 	return RUN_TESTS("base/arena", tests);

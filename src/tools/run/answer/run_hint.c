@@ -23,6 +23,8 @@ enum hint_kind {
 	HINT_PTRACE,
 	HINT_SESSION,
 	HINT_STDIN,
+	HINT_NO_INPUT,
+	HINT_NO_VALUE,
 	HINT_SHADOW,
 	HINT_JAVA,
 	HINT_MEMORY,
@@ -70,6 +72,7 @@ static const struct hint {
 	                              "library of R is read-only: the operator can install "
 	                              "packages of R PLACE",
 	                      .messages = { "unable to install packages",
+	                                    "there is no package called",
 	                                    "unable to access index for repository" } },
 	[HINT_ROOT] = { .text = "programs of a sandbox are not root and cannot become root: leave "
 	                        "sudo out",
@@ -95,7 +98,11 @@ static const struct hint {
 	[HINT_STDIN] = { .text = "the code reads more than its standard input has: pass what it is "
 	                         "to read as `stdin`",
 	                 .messages = { "EOF when reading a line",
-	                               "NoSuchElementException: No line found" } },
+	                               "at java.base/java.util.Scanner.throwFor" } },
+	[HINT_NO_INPUT] = { .text = "the code reads its standard input, which is empty: pass what "
+	                            "it is to read as `stdin`" },
+	[HINT_NO_VALUE] = { .text = "a run in the background answers only what it prints, not the "
+	                            "value of its last expression" },
 	/* Sanitizers map terabytes that they never write to, and RLIMIT_DATA counts them. No note
 	 * has this limit. */
 	[HINT_SHADOW] = { .limit = "shadow:",
@@ -206,6 +213,21 @@ static bool is_for_passed_run(enum hint_kind kind)
 	       kind == HINT_FILE_SIZE;
 }
 
+static bool is_silent(const struct process_state *state, const struct run_fit *fit)
+{
+	return fit->out.len == 0 && fit->errors.len == 0 && state->display_count == 0;
+}
+
+/* Code that finds no input fails in many ways, or ends without a word, as callbacks of Node that are
+ * never called. */
+static bool lacks_input(const struct process_state *state, const struct run_fit *fit)
+{
+	bool has_failed = state->error_name != NULL || state->end.code != 0;
+
+	return state->lacks_input && state->end.signal == 0 && !state->end.compile_failed &&
+	       !state->end.timed_out && (has_failed || is_silent(state, fit));
+}
+
 /* The message of an error may name only what failed: its cause is in the traceback. */
 static bool error_has_message(const struct hint *hint, const struct process_state *state)
 {
@@ -245,7 +267,9 @@ static enum hint_kind find_hint(const struct run_result *result, const struct ru
 	if (has_passed ? is_silent_pass(result, fit) || prints_network_error(buf_view(&fit->out))
 	               : is_silent_failure(state, fit))
 		return HINT_NETWORK;
-	return HINT_COUNT;
+	if (has_passed && state->lacks_value && is_silent(state, fit))
+		return HINT_NO_VALUE;
+	return lacks_input(state, fit) ? HINT_NO_INPUT : HINT_COUNT;
 }
 
 /* Without cgroups, memory and processes are limited when the sandbox starts: update_sandbox refuses

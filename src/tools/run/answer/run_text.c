@@ -1,11 +1,13 @@
 #include "tools/run/answer/run_text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/attr.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -64,10 +66,46 @@ static bool is_cell_message(struct view text, size_t at)
 	       memcmp(text.ptr + at, cell_file, sizeof cell_file - 1) == 0;
 }
 
-/* Appends valid text, with a backslash in front of each mark. */
+/* Takes the characters of one kind off the front. */
+static void skip_while(struct view *text, int (*is_kind)(int))
+{
+	while (text->len != 0 && is_kind((unsigned char)text->ptr[0]))
+		*text = (struct view){ text->ptr + 1, text->len - 1 };
+}
+
+/* The length of "/tmp/belljar-1234/" in front of a place in the code ("main.c:3:5"), as tracebacks and
+ * compilers name it; or 0. The directory is random and gone when the answer is read. A path alone,
+ * which code may print for a purpose, is not such a place. */
+static size_t code_dir_len(struct view text)
+{
+	static const char *const dirs[] = { "/dev/shm/belljar-", "/tmp/belljar-",
+		                            "file:///tmp/belljar-" };
+	static const char *const places[] = { ":", "\", line ", "\" line ", " line ", " (line " };
+	const char *start = text.ptr, *name;
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(dirs) && !view_starts(text, dirs[i]))
+		i++;
+	if (i == ARRAY_LEN(dirs))
+		return 0;
+	text = (struct view){ text.ptr + strlen(dirs[i]), text.len - strlen(dirs[i]) };
+	skip_while(&text, isdigit);
+	if (!view_starts(text, "/main.") && !view_starts(text, "/Main."))
+		return 0;
+	name = text.ptr + 1;
+	text = (struct view){ text.ptr + strlen("/main."), text.len - strlen("/main.") };
+	skip_while(&text, isalnum);
+	for (i = 0; i < ARRAY_LEN(places); i++)
+		if (view_starts(text, places[i]))
+			return (size_t)(name - start);
+	return 0;
+}
+
+/* Appends valid text, with a backslash in front of each mark, and places in the code without its
+ * directory. */
 static void append_escaped(struct view text, struct buf *out)
 {
-	size_t done = 0;
+	size_t done = 0, dir;
 
 	for (size_t i = 0; i + MARK_LEN <= text.len; i++)
 		if (text.ptr[i] == mark[0] && strncasecmp(text.ptr + i, mark, MARK_LEN) == 0) {
@@ -78,6 +116,11 @@ static void append_escaped(struct view text, struct buf *out)
 			append_valid((struct view){ text.ptr + done, i - done }, out);
 			append_bytes(out, view_of("bash: line "));
 			done = i + sizeof cell_file - 1;
+		} else if ((text.ptr[i] == '/' || text.ptr[i] == 'f') &&
+		           (dir = code_dir_len((struct view){ text.ptr + i, text.len - i })) != 0) {
+			append_valid((struct view){ text.ptr + done, i - done }, out);
+			done = i + dir;
+			i = done - 1;
 		}
 	append_valid((struct view){ text.ptr + done, text.len - done }, out);
 }

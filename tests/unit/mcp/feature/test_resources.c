@@ -104,7 +104,8 @@ static const struct mcp_template fallen = { .uri_template = "g://{user}",
 	                                    .name = "fallen",
 	                                    .params = params,
 	                                    .args_size = sizeof(struct args),
-	                                    .read = fail_not_found };
+	                                    .read = fail_not_found,
+	                                    .check = fail_not_found };
 static const struct mcp_template *const templates[] = { &files, &fallen, NULL };
 static const struct mcp_template place = { .uri_template = "r://{+path}",
 	                                   .name = "place",
@@ -401,6 +402,17 @@ static void unknown_uri_cannot_be_subscribed(void **state)
 	CHECK_NEXT(&peer,
 	           MISSING("-32002", "resource 'unknown://text' not found", "unknown://text"));
 	mcp_server_resource_updated(peer.server, NULL, "unknown://text");
+	CHECK_NOTHING_SENT(&peer);
+	peer_close(&peer);
+
+	peer_open(&peer, &(struct mcp_config){ .templates = templates,
+	                                       .resources_change = true,
+	                                       .limits = mcp_default_limits });
+	peer_send(&peer, SUBSCRIBE("f://anybody/file"));
+	CHECK_NEXT(&peer, RESULT("{}"));
+	peer_send(&peer, SUBSCRIBE("g://nobody"));
+	CHECK_NEXT(&peer, MISSING("-32002", "it was here yesterday", "g://nobody"));
+	mcp_server_resource_updated(peer.server, NULL, "g://nobody");
 	CHECK_NOTHING_SENT(&peer);
 	peer_close(&peer);
 }

@@ -81,7 +81,7 @@ static const struct param params[] = {
 	{ .name = "env",
 	  .type = PARAM_MAP,
 	  .max = 2,
-	  .item_max = 3,
+	  .item_max = 4,
 	  .offset = offsetof(struct args, env),
 	  .help = "e" },
 	{ .name = "edit",
@@ -190,8 +190,10 @@ static void error_names_argument_expectation_and_value(void **state)
 		{ "{\"text\":\"a\",\"colour\":\"red\\u0000\"}", ERR_INVALID,
 		  "argument 'colour': expected one of \"red\", \"green\", got the string "
 		  "\"red\\x00\"" },
-		{ "{\"text\":\"a\",\"count\":\"5\"}", ERR_INVALID,
-		  "argument 'count': expected an integer from 1 to 600, got the string \"5\"" },
+		{ "{\"text\":\"a\",\"count\":\"5s\"}", ERR_INVALID,
+		  "argument 'count': expected an integer from 1 to 600, got the string \"5s\"" },
+		{ "{\"text\":\"a\",\"count\":\"601\"}", ERR_INVALID,
+		  "argument 'count': expected an integer from 1 to 600, got the number 601" },
 		{ "{\"text\":\"a\",\"count\":0}", ERR_INVALID,
 		  "argument 'count': expected an integer from 1 to 600, got the number 0" },
 		{ "{\"text\":\"a\",\"count\":601}", ERR_INVALID,
@@ -204,20 +206,29 @@ static void error_names_argument_expectation_and_value(void **state)
 		  "argument 'ratio': expected a number from 0 to 1, got the number 1.01" },
 		{ "{\"text\":\"a\",\"flag\":\"yes\"}", ERR_INVALID,
 		  "argument 'flag': expected true or false, got the string \"yes\"" },
-		{ "{\"text\":\"a\",\"names\":\"b\"}", ERR_INVALID,
+		{ "{\"text\":\"a\",\"names\":\"b c\"}", ERR_INVALID,
 		  "argument 'names': expected an array of strings with at most 2 entries, got the "
-		  "string "
-		  "\"b\"" },
+		  "string \"b c\"" },
+		{ "{\"text\":\"a\",\"names\":\"[1, 2\"}", ERR_INVALID,
+		  "argument 'names': expected an array of strings with at most 2 entries, got the "
+		  "string \"[1, 2\"" },
+		{ "{\"text\":\"a\",\"names\":\"[1,2,3]\"}", ERR_LIMIT,
+		  "argument 'names': expected an array of strings with at most 2 entries, got 3" },
 		{ "{\"text\":\"a\",\"names\":[\"1\",\"2\",\"3\"]}", ERR_LIMIT,
 		  "argument 'names': expected an array of strings with at most 2 entries, got 3" },
-		{ "{\"text\":\"a\",\"names\":[\"1\",2]}", ERR_INVALID,
-		  "argument 'names[1]': expected a string, got the number 2" },
+		{ "{\"text\":\"a\",\"names\":[\"1\",{}]}", ERR_INVALID,
+		  "argument 'names[1]': expected a string, got an object" },
+		{ "{\"text\":\"a\",\"names\":[1234]}", ERR_LIMIT,
+		  "argument 'names[0]': expected a string of at most 3 bytes, got 4 bytes" },
 		{ "{\"text\":\"a\",\"names\":[\"1234\"]}", ERR_LIMIT,
 		  "argument 'names[0]': expected a string of at most 3 bytes, got 4 bytes" },
-		{ "{\"text\":\"a\",\"env\":{\"K\":1}}", ERR_INVALID,
-		  "argument 'env.K': expected a string, got the number 1" },
-		{ "{\"text\":\"a\",\"env\":{\"LONG\":\"\"}}", ERR_LIMIT,
-		  "argument 'env.LONG': its name is longer than 3 bytes" },
+		{ "{\"text\":\"a\",\"env\":{\"K\":[]}}", ERR_INVALID,
+		  "argument 'env.K': expected a string, got an array" },
+		{ "{\"text\":\"a\",\"edits\":\"[{'old': 1}]\"}", ERR_INVALID,
+		  "argument 'edits': expected an array of objects with at most 2 entries, got the "
+		  "string \"[{'old': 1}]\"; an object has: old, all" },
+		{ "{\"text\":\"a\",\"env\":{\"LONGER\":\"\"}}", ERR_LIMIT,
+		  "argument 'env.LONGER': its name is longer than 4 bytes" },
 		{ "{\"text\":\"a\",\"edit\":{}}", ERR_INVALID,
 		  "argument 'edit.old' is missing: expected a string of at most 4 bytes" },
 		{ "{\"text\":\"a\",\"edits\":[{\"old\":\"1\"},{\"odl\":\"2\"}]}", ERR_INVALID,
@@ -242,6 +253,45 @@ static void error_names_argument_expectation_and_value(void **state)
 		            cases[i].why);
 		arena_done(&arena);
 	}
+}
+
+static void value_of_another_type_with_one_meaning_is_understood(void **state)
+{
+	AUTO_JSON json_t *given = parse(
+	        "{\"text\":\"x\",\"colour\":\" RE-D\",\"count\":\"30\",\"ratio\":\"0.5\","
+	        "\"flag\":\"False\",\"names\":\"[\\\"a\\\", 7]\",\"env\":{\"N\":1.5,\"Y\":true},"
+	        "\"edit\":\"{\\\"old\\\":\\\"x\\\",\\\"all\\\":\\\"true\\\"}\","
+	        "\"edits\":\"[{\\\"old\\\":\\\"1\\\"}]\"}");
+	AUTO_JSON json_t *before = json_deep_copy(given);
+	AUTO_JSON json_t *one = parse("{\"text\":\"x\",\"names\":\"b\",\"env\":\"{\\\"K\\\":1}\","
+	                              "\"edits\":{\"old\":\"2\"}}");
+	struct arena arena = { 0 };
+	struct args a = { 0 }, b = { 0 };
+	struct error err;
+
+	CHECK_OK(param_decode(params, given, &arena, &a, &err), err);
+	assert_ptr_equal(a.colour, colours[0]);
+	assert_int_equal(a.count, 30);
+	assert_true(a.ratio == 0.5);
+	assert_false(a.flag);
+	assert_int_equal(a.names.count, 2);
+	assert_string_equal(a.names.items[0], "a");
+	assert_string_equal(a.names.items[1], "7");
+	assert_string_equal(a.env.items[0].value, "1.5");
+	assert_string_equal(a.env.items[1].value, "true");
+	assert_string_equal(a.edit.old, "x");
+	assert_true(a.edit.all);
+	assert_int_equal(a.edits.count, 1);
+	assert_string_equal(((const struct edit *)a.edits.items)->old, "1");
+	/* A question's answer is bound to the arguments, so that they must stay as they came. */
+	assert_true(json_equal(given, before));
+
+	CHECK_OK(param_decode(params, one, &arena, &b, &err), err);
+	assert_int_equal(b.names.count, 1);
+	assert_string_equal(b.names.items[0], "b");
+	assert_string_equal(b.env.items[0].value, "1");
+	assert_string_equal(((const struct edit *)b.edits.items)->old, "2");
+	arena_done(&arena);
 }
 
 static void null_table_accepts_no_arguments(void **state)
@@ -317,6 +367,13 @@ static const struct param named[] = {
 	  .also = PARAM_ALSO("txt", "string"),
 	  .help = "",
 	  .offset = offsetof(struct args, text) },
+	{ .name = "names",
+	  .type = PARAM_STRINGS,
+	  .max = 2,
+	  .item_max = 3,
+	  .also = PARAM_ALSO("text"),
+	  .help = "",
+	  .offset = offsetof(struct args, names) },
 	{ .name = "flag",
 	  .type = PARAM_BOOL,
 	  .hidden = true,
@@ -329,6 +386,7 @@ static void other_names_of_an_argument_are_understood(void **state)
 	AUTO_JSON json_t *other = parse("{\"string\":\"a\",\"txt\":null,\"flag\":true}");
 	AUTO_JSON json_t *twice = parse("{\"text\":\"a\",\"txt\":\"b\"}");
 	AUTO_JSON json_t *unknown = parse("{\"zzzzzz\":1}");
+	AUTO_JSON json_t *near = parse("{\"sting\":1}");
 	struct arena arena = { 0 };
 	struct args a = { 0 };
 	struct error err;
@@ -339,10 +397,36 @@ static void other_names_of_an_argument_are_understood(void **state)
 	CHECK_ERROR(param_decode(named, twice, &arena, &a, &err), err, ERR_INVALID,
 	            "arguments 'text' and 'txt' are the same: give only one of them");
 	CHECK_ERROR(param_decode(named, unknown, &arena, &a, &err), err, ERR_INVALID,
-	            "argument 'zzzzzz' is not known; there are: text");
+	            "argument 'zzzzzz' is not known; there are: text, names");
+	CHECK_ERROR(param_decode(named, near, &arena, &a, &err), err, ERR_INVALID,
+	            "argument 'sting' is not known; did you mean 'text'? There are: text, names");
 	check_schema(named, true,
-	             "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}},"
+	             "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"},"
+	             "\"names\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},"
 	             "\"required\":[\"text\"]}");
+	arena_done(&arena);
+}
+
+static void array_is_for_the_list_of_the_same_name(void **state)
+{
+	struct param both[] = { named[0], named[1], { 0 } };
+	AUTO_JSON json_t *array = parse("{\"text\":[\"a\"]}");
+	AUTO_JSON json_t *text = parse("{\"text\":\"[\\\"b\\\"]\"}");
+	AUTO_JSON json_t *word = parse("{\"text\":\"[ a\"}");
+	struct arena arena = { 0 };
+	struct args a = { 0 }, b = { 0 }, c = { 0 };
+	struct error err;
+
+	both[0].required = false;
+	CHECK_OK(param_decode(both, array, &arena, &a, &err), err);
+	assert_null(a.text);
+	assert_string_equal(a.names.items[0], "a");
+	CHECK_OK(param_decode(both, text, &arena, &b, &err), err);
+	assert_null(b.text);
+	assert_string_equal(b.names.items[0], "b");
+	CHECK_OK(param_decode(both, word, &arena, &c, &err), err);
+	assert_string_equal(c.text, "[ a");
+	assert_int_equal(c.names.count, 0);
 	arena_done(&arena);
 }
 
@@ -356,6 +440,8 @@ int main(void)
 		TEST(input_schema_has_what_a_caller_needs),
 		TEST(output_schema_has_only_required_members),
 		TEST(other_names_of_an_argument_are_understood),
+		TEST(value_of_another_type_with_one_meaning_is_understood),
+		TEST(array_is_for_the_list_of_the_same_name),
 	};
 
 	return RUN_TESTS("mcp/param", tests);

@@ -44,6 +44,18 @@ static void output_becomes_text_without_escapes(void **state)
 		            "b"),
 		  "ab" },
 		{ VIEW_INIT("\x1b[\0mx"), "x" },
+		{ VIEW_INIT("  File \"/dev/shm/belljar-12/main.py\", line 3, in f\n"),
+		  "  File \"main.py\", line 3, in f\n" },
+		{ VIEW_INIT(
+		          "/tmp/belljar-1/main.c:1:20: error\n at /tmp/belljar-1/main.pl line 2."),
+		  "main.c:1:20: error\n at main.pl line 2." },
+		{ VIEW_INIT("at file:///tmp/belljar-9/main.mjs:2:7 /tmp/belljar-1/Main.java:1"),
+		  "at main.mjs:2:7 Main.java:1" },
+		{ VIEW_INIT(
+		          "/dev/shm/belljar-12/main.py\n/tmp/belljar-x/main.c:1 /tmp/belljar-1/a.c:1 "
+		          "/tmp/belljar-1/main."),
+		  "/dev/shm/belljar-12/main.py\n/tmp/belljar-x/main.c:1 /tmp/belljar-1/a.c:1 "
+		  "/tmp/belljar-1/main." },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
