@@ -154,6 +154,18 @@ static void long_output_of_fresh_code_is_complete(void **state)
 	process_free(process);
 }
 
+/* The next run replaces the deadline, or the server lifts it a moment after the end. */
+static void deadline_does_not_outlive_its_run(void **state)
+{
+	PYTHON_NEEDED();
+	RIG_RUN(0, "1\n", PYTHON("print(1)")); /* a spare waits from here on */
+	RIG_RUN(0, "2\n", PYTHON("print(2)"), .deadline_ms = 1500);
+	RIG_RUN(0, "3\n", PYTHON("import time; time.sleep(2); print(3)"));
+	RIG_RUN(0, "4\n", PYTHON("print(4)"), .deadline_ms = 1500);
+	rig_turn(2000);
+	RIG_RUN(0, "5\n", PYTHON("print(5)"));
+}
+
 static void deadline_ends_fresh_code(void **state)
 {
 	struct process *process;
@@ -360,6 +372,7 @@ int main(void)
 		TEST(end_mark_never_appears_in_output),
 		TEST(bytes_that_could_begin_the_mark_are_delivered),
 		TEST(long_output_of_fresh_code_is_complete),
+		TEST(deadline_does_not_outlive_its_run),
 		TEST(deadline_ends_fresh_code),
 		TEST(killed_fresh_code_reports_its_signal),
 		TEST(killed_spare_is_replaced),
