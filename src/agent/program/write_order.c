@@ -241,22 +241,18 @@ static void measure(struct program *program, uint32_t *waiting)
 	struct write_order *order = &program->order;
 	uint32_t signals_before;
 
-	memset(waiting, 0, PROGRAM_PUMPS * sizeof *waiting);
 	for (int i = 0; i < TRIES; i++) {
-		unsigned filled = 0, grown = 0;
+		size_t filled = 0;
 
 		signals_before = order->signals;
 		for (size_t k = 0; k < PROGRAM_PUMPS; k++) {
-			uint32_t before = waiting[k];
-
 			waiting[k] = waiting_bytes(&program->pumps[k]);
 			filled += waiting[k] != 0;
-			grown += waiting[k] != before;
 		}
 		collect_signals();
 		if (order->count > 1 && filled > 1)
 			note_closed(program);
-		for (int k = 0; k < YIELDS && order->count > 1 && filled > 1 && grown != 0; k++) {
+		for (int k = 0; k < YIELDS && order->count > 1 && filled > 1; k++) {
 			(void)sched_yield();
 			collect_signals();
 		}
