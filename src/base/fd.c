@@ -129,15 +129,15 @@ int fd_close_others(const int *keep, size_t count, struct error *err)
 
 int fd_renumber(int *const keep[], size_t count, struct error *err)
 {
-	const int first = STDERR_FILENO + 1;
+	const int first = STDERR_FILENO + 1, end = first + (int)count;
 	int next = first;
 
-	/* First move all descriptors above the new numbers: dup3() closes the descriptor that has
-	 * the target's number, and that could be one that is still to be moved. */
+	/* First move the descriptors that have one of the new numbers: dup3() closes the descriptor
+	 * that has the target's number, and that could be one that is still to be moved. */
 	for (size_t i = 0; i < count; i++) {
-		if (*keep[i] < 0)
+		if (*keep[i] < 0 || *keep[i] >= end)
 			continue;
-		*keep[i] = fcntl(*keep[i], F_DUPFD_CLOEXEC, first + (int)count);
+		*keep[i] = fcntl(*keep[i], F_DUPFD_CLOEXEC, end);
 		if (*keep[i] < 0)
 			return error_sys(err, "move a descriptor");
 	}

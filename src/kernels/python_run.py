@@ -20,16 +20,6 @@ def prepare_process():
         sys.stdout.reconfigure(line_buffering=True)
 
 
-def touch_pages(objects):
-    """After fork() a page is copied when it is first written to, and counting a reference
-    writes: that is half the time of a short run. Touch all objects, and use the compiler,
-    while RUN has not yet come."""
-    for _ in objects:
-        pass
-    if objects:
-        compile_tree(WARM_UP, 'a')
-
-
 WARM_UP = "import a\ndef f(b, *c):\n    return [b for b in c if 'd' % b]\nf(1)\n"
 
 

@@ -383,6 +383,15 @@ class Fresh(unittest.TestCase):
         self.assertGreater(got.usage[2], 100 << 10)
         self.assertLess(sum(self.kernel.run("").usage[:2]), 200000)
 
+    @unittest.skipIf(tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (5, 14), "an older kernel")
+    def test_memory_is_copied_before_the_run(self):
+        self.kernel.run("1")
+        sizes = self.kernel.run("import re\ntext = open('/proc/self/smaps').read()\n"
+                                "for kind in 'Shared', 'Private':\n"
+                                "    print(sum(map(int, re.findall(kind + '_Dirty: *([0-9]+)', text))))").out
+        shared, private = map(int, sizes.split())
+        self.assertLess(shared, private)
+
     def test_sigint_to_all_processes_ends_the_run_only(self):
         """The server sends SIGINT to all processes; the zygote ignores it."""
         self.kernel.send("import time; print('on', flush=True); time.sleep(60)")

@@ -39,10 +39,12 @@ struct changes {
 	unsigned entries; /* examined so far */
 	uint64_t until_ms;
 	const char *top; /* the directory that is searched now, with a slash; "": the workspace */
-	/* Paths of directories below it that are still to be read, each terminated. */
 	size_t queue_start, queue_end;
-	char queue[QUEUE_BYTES];
 };
+
+/* Paths of directories below `top` that are still to be read, each terminated. Not a part of the
+ * struct, which is cleared for each request. */
+static char queue[QUEUE_BYTES];
 
 /* Hidden directories, packages and caches have many files that are no result of the program. */
 static bool is_left_out(const char *name)
@@ -68,11 +70,11 @@ static bool is_exhausted(const struct changes *changes)
 
 static void queue_directory(struct changes *changes, const char *path, size_t len)
 {
-	if (len + 1 > sizeof changes->queue - changes->queue_end) {
+	if (len + 1 > sizeof queue - changes->queue_end) {
 		changes->done.flags |= WIRE_DONE_MORE;
 		return;
 	}
-	memcpy(changes->queue + changes->queue_end, path, len + 1);
+	memcpy(queue + changes->queue_end, path, len + 1);
 	changes->queue_end += len + 1;
 }
 
@@ -122,12 +124,11 @@ static void check_entry(struct changes *changes, const char *parent, int dir, co
 		add_entry(changes, path, (size_t)len, &st);
 }
 
-static void read_directory(struct changes *changes, int top, const char *path)
+/* `fd` is the directory at `path` below the top, "": the top itself. */
+static void read_directory(struct changes *changes, int fd, const char *path)
 {
 	static _Alignas(struct dirent64) char entries[ENTRIES_BYTES];
 	const char *name = path[0] != '\0' ? path : ".";
-	AUTO_FD int fd = open_resolved(top, name, O_RDONLY | O_DIRECTORY, 0,
-	                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
 	struct stat st = { 0 };
 	long n;
 
@@ -155,18 +156,20 @@ static void read_directory(struct changes *changes, int top, const char *path)
 		}
 }
 
-static void search_directory(struct changes *changes, const struct agent *agent, const char *top)
+static void search_directory(struct changes *changes, const struct agent *agent, const char *path)
 {
-	AUTO_FD int fd = open_resolved(agent->root, top[0] != '\0' ? top : agent->workspace,
-	                               O_PATH | O_DIRECTORY, 0,
-	                               RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+	AUTO_FD int top = open_resolved(agent->root, path[0] != '\0' ? path : agent->workspace,
+	                                O_RDONLY | O_DIRECTORY, 0,
+	                                RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
 
-	changes->top = top;
-	changes->queue[0] = '\0';
-	changes->queue_start = 0;
-	changes->queue_end = 1;
-	while (fd >= 0 && changes->queue_start != changes->queue_end) {
-		const char *next = changes->queue + changes->queue_start;
+	changes->top = path;
+	changes->queue_start = changes->queue_end = 0;
+	read_directory(changes, top, "");
+	while (changes->queue_start != changes->queue_end) {
+		const char *next = queue + changes->queue_start;
+		AUTO_FD int fd = open_resolved(top, next, O_RDONLY | O_DIRECTORY, 0,
+		                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+		                                       RESOLVE_NO_XDEV);
 
 		changes->queue_start += strlen(next) + 1;
 		read_directory(changes, fd, next);
@@ -175,12 +178,11 @@ static void search_directory(struct changes *changes, const struct agent *agent,
 
 void changes_open(struct stream *stream, const struct wire_message *message)
 {
-	static struct changes changes;
 	static char records[WIRE_RECORDS_MAX + 1];
+	struct changes changes = { .request = &message->changes,
+		                   .records = buf_fixed(records, sizeof records),
+		                   .until_ms = clock_now_ms() + TIME_MS };
 
-	changes = (struct changes){ .request = &message->changes,
-		                    .records = buf_fixed(records, sizeof records),
-		                    .until_ms = clock_now_ms() + TIME_MS };
 	search_directory(&changes, stream->agent, "");
 	if (message->changes.home.len != 0) {
 		search_directory(&changes, stream->agent, "/tmp/");

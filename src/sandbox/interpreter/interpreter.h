@@ -42,8 +42,8 @@ struct interpreter_user_events {
 	/* Returned with interpreter_consumed(). */
 	void (*output)(void *ctx, bool is_stderr, struct view bytes);
 	void (*display)(void *ctx, const struct kernel_message *message); /* SHOWN or ERROR */
-	/* An interpreter that is for one run has exited; the rest of the output and `gone`
-	 * follow. */
+	/* The code has ended, or an interpreter that is for one run has exited; the rest of the
+	 * output follows, and then `ended` or `gone`. */
 	void (*exited)(void *ctx);
 	/* Last event: the code ended. is_exit: a cell asked its whole session to end. */
 	void (*ended)(void *ctx, const struct run_end *end, bool is_exit);

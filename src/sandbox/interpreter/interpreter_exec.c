@@ -28,6 +28,9 @@ enum {
 	/* Closer to its deadline than this, an execution may already have got the agent's
 	 * SIGTERM. */
 	NEAR_MS = 250,
+	/* After an execution its deadline is lifted: later than the answer, which does not have to
+	 * wait for that, and sooner than the deadline, which is NEAR_MS ahead. */
+	LIFT_MS = 50,
 };
 
 void interpreter_send(struct interpreter *interpreter)
@@ -155,15 +158,19 @@ void interpreter_on_output(void *ctx, bool is_stderr, struct view bytes)
 
 void interpreter_begin(struct interpreter *interpreter)
 {
+	/* An interpreter that has not started yet has a deadline for its start, which ends now. */
+	bool had_deadline = interpreter->deadline_at != 0 || !interpreter->is_ready;
+
+	loop_timer_stop(interpreter->mark_timer);
 	interpreter->stage = INTERPRETER_RUNNING;
 	interpreter->deadline_at = 0;
 	run_restart_limit_check(interpreter->run);
 	if (interpreter->deadline_ms != 0)
 		interpreter->deadline_at = clock_now_ms() + interpreter->deadline_ms;
-	/* An interpreter that has not started yet has a deadline for its start, which ends now. */
-	if (interpreter->deadline_ms != 0 || !interpreter->is_ready)
-		run_set_deadline(interpreter->run, interpreter->deadline_ms);
+	/* The code comes first: for a deadline the agent wakes the keeper as well. */
 	interpreter_send(interpreter);
+	if (interpreter->deadline_ms != 0 || had_deadline)
+		run_set_deadline(interpreter->run, interpreter->deadline_ms);
 	interpreter->user->started(interpreter->user_ctx);
 	for (int i = 0; i < 2; i++)
 		deliver_early_output(interpreter, i);
@@ -231,7 +238,10 @@ static void report_ended(struct interpreter *interpreter)
 	bool is_exit = interpreter->is_exit;
 
 	interpreter->end = (struct run_end){ 0 };
-	loop_timer_stop(interpreter->mark_timer);
+	if (interpreter->deadline_at != 0)
+		loop_timer_start(interpreter->mark_timer, LIFT_MS);
+	else
+		loop_timer_stop(interpreter->mark_timer);
 	interpreter->stage = INTERPRETER_IDLE;
 	interpreter->user = NULL;
 	loop_timer_start(interpreter->idle_timer, 0);
@@ -252,12 +262,8 @@ static void finish_if_marked(struct interpreter *interpreter)
 {
 	if (interpreter->stage != INTERPRETER_MARKING || !are_marks_found(interpreter))
 		return;
-	/* The deadline is lifted only now, and not at ENDED: code that gets hold of descriptor 3
-	 * can send a false ENDED and run on without a deadline. */
 	if (is_near_deadline(interpreter, NEAR_MS))
 		interpreter->is_spent = true;
-	else if (interpreter->deadline_at != 0)
-		run_set_deadline(interpreter->run, 0);
 	report_ended(interpreter);
 }
 
@@ -265,6 +271,14 @@ void interpreter_on_mark_timeout(void *ctx)
 {
 	struct interpreter *interpreter = ctx;
 
+	/* The deadline is lifted only now, and not at ENDED: code that gets hold of descriptor 3
+	 * can send a false ENDED and run on without a deadline. */
+	if (interpreter->stage == INTERPRETER_IDLE) {
+		interpreter->deadline_at = 0;
+		if (!interpreter->has_exited)
+			run_set_deadline(interpreter->run, 0);
+		return;
+	}
 	if (are_marks_found(interpreter)) {
 		finish_if_marked(interpreter);
 		return;
@@ -291,6 +305,7 @@ static void receive_ended(struct interpreter *interpreter, const struct kernel_m
 	                             (interpreter->is_session ? SESSION_MARK_ALL_MS : MARK_ALL_MS);
 	interpreter->stage = INTERPRETER_MARKING;
 	start_mark_timer(interpreter);
+	interpreter->user->exited(interpreter->user_ctx);
 	if (interpreter->is_mark_sent) {
 		/* The agent sends output before messages, so the marks may be here already. The
 		 * user is notified from the timer, when no function of the interpreter is on the

@@ -60,6 +60,8 @@ const char *const registry_migrations[] = {
 	"ALTER TABLE sandboxes ADD COLUMN image TEXT NOT NULL DEFAULT '';",
 	"ALTER TABLE sandboxes ADD COLUMN network TEXT NOT NULL DEFAULT 'none';"
 	"ALTER TABLE sandboxes ADD COLUMN network_allow BLOB NOT NULL DEFAULT x'';",
+	/* The end of each run looks for its start among all rows (history.c). */
+	"CREATE INDEX runs_by_start ON runs (sandbox, started_s) WHERE outcome = 'running';",
 	NULL,
 };
 

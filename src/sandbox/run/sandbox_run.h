@@ -47,8 +47,8 @@ struct run_events {
 	void (*control)(void *ctx, struct view bytes);
 	/* The interpreter displayed a value or reported an exception. Views end with the call. */
 	void (*display)(void *ctx, const struct kernel_message *message);
-	/* The program and all its descendants have exited; the rest of the output and `ended`
-	 * follow. Not every run sends this. */
+	/* The program and all its descendants have exited, or the code in an interpreter has ended;
+	 * the rest of the output and `ended` follow. Not every run sends this. */
 	void (*exited)(void *ctx);
 	void (*ended)(void *ctx, const struct run_end *end); /* last event */
 	void (*failed)(void *ctx,

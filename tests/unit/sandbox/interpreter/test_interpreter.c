@@ -57,18 +57,19 @@ static void startup_variable_needs_an_own_interpreter(void **state)
 	RIG_RUN(0, "False\n", PYTHON("import sys; print(sys.flags.dont_write_bytecode == 1)"));
 }
 
-/* The exit of a process that serves several runs is none of theirs. */
-static void only_an_interpreter_of_one_run_tells_its_exit(void **state)
+/* In an interpreter for one run the code ends with its process, else with ENDED. */
+static void end_of_the_code_is_told(void **state)
 {
 	const char *const own[] = { "PYTHONDONTWRITEBYTECODE=1", NULL };
 
 	PYTHON_NEEDED();
 	RIG_RUN(0, "1\n", PYTHON("print(1)")); /* a spare follows */
-	for (int i = 0; i < 2; i++) {
-		struct process *process = RIG_START(PYTHON("print(2)"), .env = i ? own : NULL);
+	for (int i = 0; i < 3; i++) {
+		struct process *process = RIG_START(PYTHON("print(2)"), .env = i == 1 ? own : NULL,
+		                                    .session = i == 2 ? "s" : NULL);
 
 		rig_check(process, 0, NULL);
-		assert_int_equal(process->has_exited, i);
+		assert_true(process->has_exited);
 		process_free(process);
 	}
 }
@@ -151,6 +152,18 @@ static void long_output_of_fresh_code_is_complete(void **state)
 	               stream.file);
 	RIG_RUN(0, "same\n", RIG_SH(command));
 	process_free(process);
+}
+
+/* The next run replaces the deadline, or the server lifts it a moment after the end. */
+static void deadline_does_not_outlive_its_run(void **state)
+{
+	PYTHON_NEEDED();
+	RIG_RUN(0, "1\n", PYTHON("print(1)")); /* a spare waits from here on */
+	RIG_RUN(0, "2\n", PYTHON("print(2)"), .deadline_ms = 1500);
+	RIG_RUN(0, "3\n", PYTHON("import time; time.sleep(2); print(3)"));
+	RIG_RUN(0, "4\n", PYTHON("print(4)"), .deadline_ms = 1500);
+	rig_turn(2000);
+	RIG_RUN(0, "5\n", PYTHON("print(5)"));
 }
 
 static void deadline_ends_fresh_code(void **state)
@@ -354,11 +367,12 @@ int main(void)
 	const struct CMUnitTest all[] = {
 		TEST(spare_interpreter_serves_fresh_code),
 		TEST(startup_variable_needs_an_own_interpreter),
-		TEST(only_an_interpreter_of_one_run_tells_its_exit),
+		TEST(end_of_the_code_is_told),
 		TEST(several_runs_at_once_leave_one_spare),
 		TEST(end_mark_never_appears_in_output),
 		TEST(bytes_that_could_begin_the_mark_are_delivered),
 		TEST(long_output_of_fresh_code_is_complete),
+		TEST(deadline_does_not_outlive_its_run),
 		TEST(deadline_ends_fresh_code),
 		TEST(killed_fresh_code_reports_its_signal),
 		TEST(killed_spare_is_replaced),

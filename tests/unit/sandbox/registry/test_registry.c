@@ -318,6 +318,28 @@ static void damaged_row_is_reported_and_not_used(void **state)
 	}
 }
 
+/* Without an index the end of a run would read the whole history, of up to 20,000 rows. */
+static void start_of_a_run_is_found_by_an_index(void **state)
+{
+	AUTO(store) struct store *store = open_registry();
+	sqlite3 *db = NULL;
+	sqlite3_stmt *plan = NULL;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(registry_path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db,
+	                                    "EXPLAIN QUERY PLAN SELECT min(number) FROM runs WHERE"
+	                                    " sandbox = ? AND started_s = ? AND what = ?"
+	                                    " AND outcome = 'running'",
+	                                    -1, &plan, NULL),
+	                 SQLITE_OK);
+	assert_int_equal(sqlite3_step(plan), SQLITE_ROW);
+	assert_non_null(strstr((const char *)sqlite3_column_text(plan, 3),
+	                       "runs_by_start (sandbox=? AND started_s=?)"));
+	assert_int_equal(sqlite3_finalize(plan), SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -331,6 +353,7 @@ int main(void)
 		IN_SCRATCH(state_changes_are_written),
 		IN_SCRATCH(sandbox_is_claimed_by_one_server),
 		IN_SCRATCH(damaged_row_is_reported_and_not_used),
+		IN_SCRATCH(start_of_a_run_is_found_by_an_index),
 	};
 
 	return RUN_TESTS("registry", tests);
