@@ -162,6 +162,15 @@ def order_streams(ioctl, sleep):
     Output.begin()
 
 
+def write_whole_lines():
+    """Lets stdout and stderr keep what is printed until the line ends, as on a terminal. print() writes
+    its arguments and the end of the line one by one, so unbuffered lines of several threads or
+    processes would be mixed."""
+    for stream in sys.__stdout__, sys.__stderr__:
+        if getattr(stream, 'write_through', False) and not stream.closed:
+            stream.reconfigure(write_through=False, line_buffering=True)
+
+
 def write_mark(nonce, out=1, err=2):
     """Writes the server's mark behind all output. The code may have made the descriptors
     non-blocking, and then a write could be cut short."""
@@ -293,7 +302,8 @@ def part(name, parts={}):
         sys.path[:] = filter(None, path)
         try:
             space = {'__name__': 'belljar', 'part': part, 'screen': screen, 'pictures': imports,
-                     'display': display, 'get_ipython': get_ipython, 'PLAIN': PLAIN}
+                     'display': display, 'get_ipython': get_ipython, 'PLAIN': PLAIN,
+                     'write_whole_lines': write_whole_lines}
             exec(compiled(globals()[name]), space)
             parts[name] = space
         finally:
@@ -344,7 +354,7 @@ def show_value(value):
 
 
 def flush_streams():
-    for stream in sys.stdout, sys.stderr:
+    for stream in sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__:
         try:
             stream.flush()
         except Exception:
@@ -502,6 +512,7 @@ def watch_imports(user):
     sys.meta_path.insert(0, imports)
     builtins = sys.modules['builtins']
     builtins.display, builtins.get_ipython = display, get_ipython
+    os.register_at_fork(after_in_child=write_whole_lines)
 
 
 # --- called by the loader ---
