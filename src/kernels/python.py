@@ -162,6 +162,15 @@ def order_streams(ioctl, sleep):
     Output.begin()
 
 
+def write_whole_lines():
+    """Lets stdout and stderr keep what is printed until the line ends, as on a terminal. print() writes
+    its arguments and the end of the line one by one, so unbuffered lines of several threads or
+    processes would be mixed."""
+    for stream in sys.__stdout__, sys.__stderr__:
+        if getattr(stream, 'write_through', False) and not stream.closed:
+            stream.reconfigure(write_through=False, line_buffering=True)
+
+
 def write_mark(nonce, out=1, err=2):
     """Writes the server's mark behind all output. The code may have made the descriptors
     non-blocking, and then a write could be cut short."""
@@ -293,7 +302,8 @@ def part(name, parts={}):
         sys.path[:] = filter(None, path)
         try:
             space = {'__name__': 'belljar', 'part': part, 'screen': screen, 'pictures': imports,
-                     'display': display, 'get_ipython': get_ipython, 'PLAIN': PLAIN}
+                     'display': display, 'get_ipython': get_ipython, 'PLAIN': PLAIN,
+                     'write_whole_lines': write_whole_lines}
             exec(compiled(globals()[name]), space)
             parts[name] = space
         finally:

@@ -70,9 +70,11 @@ static const struct param output[] = {
 	{ 0 },
 };
 
-/* Both patterns as the agent reads them: braces in globs are written out, one glob on a line. */
+/* Both patterns as the agent reads them: braces in globs are written out, one glob on a line, and
+ * an expression has no "(?i)" in front, which Perl and ripgrep know, and POSIX does not. */
 struct search_patterns {
 	char pattern[WIRE_PATTERN_MAX + 1], names[WIRE_PATTERN_MAX + 1];
+	bool ignore_case;
 };
 
 struct search_files {
@@ -241,7 +243,7 @@ static struct wire_message make_request(const struct search_files *s)
 {
 	const struct search_files_args *a = s->args;
 	uint8_t flags = (uint8_t)((a->hidden ? WIRE_WALK_HIDDEN : 0) |
-	                          (a->ignore_case ? WIRE_WALK_IGNORE_CASE : 0));
+	                          (s->patterns.ignore_case ? WIRE_WALK_IGNORE_CASE : 0));
 	struct wire_message request = { .type = WIRE_FIND };
 
 	if (a->mode == modes[MODE_NAME]) {
@@ -337,9 +339,13 @@ static int expand_globs(const char *arg, const char *pattern, char *ret, struct 
 static int make_patterns(const struct search_files_args *a, struct search_patterns *ret,
                          struct error *err)
 {
-	*ret = (struct search_patterns){ 0 };
+	static const char any_case[] = "(?i)";
+	const bool has_flag = a->regex && strncmp(a->pattern, any_case, strlen(any_case)) == 0;
+
+	*ret = (struct search_patterns){ .ignore_case = a->ignore_case || has_flag };
 	if (a->mode == modes[MODE_CONTENT]) {
-		(void)snprintf(ret->pattern, sizeof ret->pattern, "%s", a->pattern);
+		(void)snprintf(ret->pattern, sizeof ret->pattern, "%s",
+		               a->pattern + (has_flag ? strlen(any_case) : 0));
 		return a->names != NULL ? expand_globs("names", a->names, ret->names, err) : 0;
 	}
 	if (expand_globs("pattern", a->pattern, ret->pattern, err) < 0)

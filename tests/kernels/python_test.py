@@ -532,6 +532,37 @@ class Once(unittest.TestCase):
 
 
 @unittest.skipUnless(has("matplotlib"), "no matplotlib")
+class WholeLines(unittest.TestCase):
+    """print() writes its arguments one by one; lines of several threads and processes are not mixed."""
+    THREADS = ("from concurrent.futures import ThreadPoolExecutor\n"
+               "def f(i):\n    for n in range(100): print('line', i, n)\n"
+               "with ThreadPoolExecutor(8) as pool: _n = list(pool.map(f, range(8)))\n")
+    CHILD = ("import os\n(a, b), (c, d) = os.pipe(), os.pipe()\n"
+             "class Slow:\n    def __str__(self): os.write(b, b'.'); return os.read(c, 1).decode()\n"
+             "if os.fork() == 0:\n    print('child', Slow())\n    os._exit(0)\n"
+             "_n = os.read(a, 1); print('parent'); _n = os.write(d, b'x'); _n = os.wait()\n")
+
+    def run_each(self, code):
+        for kernel in Kernel(), OnceKernel(), Kernel(session=True):
+            self.addCleanup(kernel.end)
+            got = getattr(kernel, "cell" if getattr(kernel, "session", False) else "run")(code)
+            self.assertEqual((got.err, got.code), ("", 0))
+            yield got
+
+    def test_lines_of_threads_are_whole(self):
+        for got in self.run_each(self.THREADS):
+            self.assertEqual(sorted(got.out.splitlines()), sorted("line %d %d" % (i, n) for i in range(8) for n in range(100)))
+
+    def test_lines_of_forked_children_are_whole(self):
+        for got in self.run_each(self.CHILD):
+            self.assertEqual(got.out, "parent\nchild x\n")
+
+    def test_end_of_a_line_is_not_lost(self):
+        for got in self.run_each("import threading\nt = threading.Thread(target=print, args='a', kwargs={'end': ''})\n"
+                                 "t.start(); t.join()\nimport contextlib, io, sys\nsys.stdout = io.StringIO()\n"):
+            self.assertEqual(got.out, "a")
+
+
 class FreshPictures(unittest.TestCase):
     make_kernel = Kernel
 

@@ -75,10 +75,18 @@ class Bash(Session):
         self.gives("echo $?; kill $!; wait $!", "9\n", 143)
 
     def test_errors_and_return_end_the_cell_and_not_the_session(self):
-        for code, status in ("set -u; echo $no", 127), (": ${no:?}", 127), ("break", 0), ("return 4", 4), ("if", 2):
+        for code, status in ("set -u; echo $no", 127), (": ${no:?}", 127), ("break", 1), ("continue 2", 1), ("return 4", 4), ("if", 2):
             got = self.kernel.cell("x=%d; %s" % (status, code))
             self.assertEqual((got.code, got.is_exit), (status, 0), code)
             self.gives("set +u; echo $x", ("%d\n" % status) if code != "if" else "4\n")
+
+    def test_break_outside_of_a_loop_ends_the_cell(self):
+        told = "bash: break or continue outside of a loop: the rest of the cell was not run\n"
+        self.gives("x=1; trap 'echo bye' EXIT")
+        for code in "continue", "break", "if true; then continue 3; fi", "eval 'break 2'":
+            self.gives("echo a; %s; echo no" % code, "a\n", 1, told)
+            self.gives("for i in 1 2; do continue; done; while :; do break; done; echo $? $x", "0 1\n")
+        self.gives("exit 7", "bye\n", 7)
 
     def test_input_has_every_byte(self):
         data = bytes(range(256)) * 300 + b"\\n%s\0"

@@ -45,7 +45,7 @@ def show_value(value):
 
 
 def flush_streams():
-    for stream in sys.stdout, sys.stderr:
+    for stream in sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__:
         try:
             stream.flush()
         except Exception:
@@ -203,3 +203,4 @@ def watch_imports(user):
     sys.meta_path.insert(0, imports)
     builtins = sys.modules['builtins']
     builtins.display, builtins.get_ipython = display, get_ipython
+    os.register_at_fork(after_in_child=write_whole_lines)

@@ -35,6 +35,10 @@ class Start:
         return self.method.__get__(thread, kind)
 
 
+def ready_streams(thread):
+    write_whole_lines()
+
+
 def make_room(thread):
     global base, last
     get, set_soft, data, infinity = limits
@@ -62,5 +66,5 @@ def choose_stack(module, is_small):
 
 
 def watch_threads(module, *functions):
-    own = [make_room] if limits is not None else []
+    own = [ready_streams] + [make_room] * (limits is not None)
     module.Thread.start = Start(module.Thread.start, *own, *functions)

@@ -128,8 +128,16 @@ __belljar_take_cell() {
 	__belljar_code="${__belljar_set:+builtin set -$__belljar_set; }${args:+builtin set --$args; }$code"
 }
 
+# Ends a cell that has left the kernel's loop by `break`, or begun its next turn by `continue`.
+__belljar_end_left() {
+	builtin printf '%s\n' 'bash: break or continue outside of a loop: the rest of the cell was not run' \
+		>&"$__belljar_err"
+	__belljar_end 1
+}
+
 # Serves the server until it sends a cell, and sets $? to the status of the last one.
 __belljar_next() {
+	((__belljar_is_running == 0)) || __belljar_end_left
 	builtin local - IFS=$' \t\n' type
 	builtin set +uf
 	while ((1)); do
@@ -247,6 +255,7 @@ __belljar_main='while ((1)); do
 	{ __belljar_next; } 2>/dev/null && :
 	builtin . /dev/fd/62 62<<<"$__belljar_code"
 	{ __belljar_end "$?"; } 2>/dev/null
-done'
+done
+builtin eval "$__belljar_main"'
 __belljar_send r "${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}.${BASH_VERSINFO[2]}"
 builtin eval "$__belljar_main"

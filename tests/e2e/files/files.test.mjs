@@ -507,6 +507,7 @@ test('search_files finds lines and names', async () => {
   const found = async (args) => structuredOf(await search_files({ path: 's', ...args })).matches.map((m) => m.path);
   assert.deepEqual(await found({ pattern: 'beta', ignore_case: true }), ['s/a.py', 's/sub/b.txt']);
   assert.deepEqual(await found({ pattern: '^[bB]eta (one|two)$', regex: true }), ['s/a.py', 's/sub/b.txt']);
+  assert.deepEqual(await found({ pattern: '(?i)^BETA', regex: true }), ['s/a.py', 's/sub/b.txt']);
   assert.deepEqual(await found({ pattern: 'beta', hidden: true }), ['s/.git/c', 's/sub/b.txt']);
   assert.deepEqual(await found({ pattern: 'e', names: '*.py' }), ['s/a.py']);
   assert.deepEqual(await found({ pattern: 'beta', path: 's/sub/b.txt' }), ['s/sub/b.txt']);
