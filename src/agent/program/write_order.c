@@ -234,25 +234,21 @@ static void note_closed(struct program *program)
 
 /* A byte whose signal has not come yet was written after those of all signals that came. So the
  * bytes are counted before the signals are read, until no more signals come. The kernel queues a
- * signal shortly after it has made the bytes visible: where bytes of several pumps are to be
- * ordered, the writers get time for that. */
+ * signal shortly after it has made the bytes visible: where bytes are to be divided, the writer
+ * gets time for that. */
 static void measure(struct program *program, uint32_t *waiting)
 {
 	struct write_order *order = &program->order;
 	uint32_t signals_before;
 
 	for (int i = 0; i < TRIES; i++) {
-		size_t filled = 0;
-
 		signals_before = order->signals;
-		for (size_t k = 0; k < PROGRAM_PUMPS; k++) {
+		for (size_t k = 0; k < PROGRAM_PUMPS; k++)
 			waiting[k] = waiting_bytes(&program->pumps[k]);
-			filled += waiting[k] != 0;
-		}
 		collect_signals();
-		if (order->count > 1 && filled > 1)
+		if (order->count > 1)
 			note_closed(program);
-		for (int k = 0; k < YIELDS && order->count > 1 && filled > 1; k++) {
+		for (int k = 0; k < YIELDS && order->count > 1; k++) {
 			(void)sched_yield();
 			collect_signals();
 		}
