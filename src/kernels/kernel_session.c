@@ -51,7 +51,8 @@ const struct kernel_program kernel_r = {
 /* Java runs a program only from a file, so a shell writes it. The kernel needs no text in BOOT. */
 static const char java_loader[] =
         "d=$(mktemp -d /tmp/belljar-XXXXXX) && printf %s \"$0\" >\"$d/Snippets.java\" && "
-        "exec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx512m -ea "
+        "exec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx512m "
+        "-XX:MaxJavaStackTraceDepth=200 -ea "
         "-Dbelljar=\"$d\" --add-opens java.base/java.io=ALL-UNNAMED \"$d/Snippets.java\"";
 
 static const char java_text[] = "";

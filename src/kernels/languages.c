@@ -14,6 +14,9 @@
 	}
 /* An interpreter, with the arguments up to the file. */
 #define RUNS(name, ...) .program = name, .run = { "{program}", __VA_ARGS__ }
+/* An interpreter that keeps its output for a pipe in a buffer of the C library. */
+#define RUNS_BY_LINES(name, ...)                                                                   \
+	.program = name, .run = { "sh", "-c", by_lines, "{program}", __VA_ARGS__ }
 /* A compiler that makes a program. */
 #define MAKES(name, ...)                                                                           \
 	.program = name, .compile = { "{program}", __VA_ARGS__ }, .run = { "{out}" }
@@ -35,6 +38,10 @@
 static const char r_script[] =
         "exec 4<<END\n$0\nEND\n"
         "BELLJAR_R_PROFILE_USER=${R_PROFILE_USER-} R_PROFILE_USER=/dev/fd/4 exec \"$@\"";
+
+/* stdbuf, where it is installed, has the C library write each line of $0 at once. */
+static const char by_lines[] =
+        "command -v stdbuf >/dev/null && exec stdbuf -oL \"$0\" \"$@\"; exec \"$0\" \"$@\"";
 
 const struct language languages[] = {
 	/* The second runner is tried, because every sandbox has a `python` that starts python3. */
@@ -178,9 +185,10 @@ const struct language languages[] = {
 	LANGUAGE("powershell", "PowerShell", " pwsh ps1 ", " ps1 ", "main.ps1", NULL,
 	         { RUNS("pwsh", "-NoProfile", "-NonInteractive", "-File", "{file}"), VERSION }),
 	LANGUAGE("awk", "AWK", " gawk mawk ", " awk ", "main.awk", NULL,
-	         { RUNS("awk", "-f", "{file}"), .version = { "-W", "version" } }),
+	         { RUNS_BY_LINES("awk", "-f", "{file}"), .version = { "-W", "version" } }),
 	LANGUAGE("sqlite", "SQL (SQLite)", " sql sqlite3 ", " sql ", "main.sql", NULL,
-	         { RUNS("sqlite3", "-batch", "-bail", ":memory:", ".read '{file}'"), VERSION }),
+	         { RUNS_BY_LINES("sqlite3", "-batch", "-bail", ":memory:", ".read '{file}'"),
+	           VERSION }),
 	LANGUAGE("tcl", "Tcl", " tclsh ", " tcl ", "main.tcl", NULL, { RUNS("tclsh", "{file}") }),
 	LANGUAGE("scheme", "Scheme", " scm guile ", " scm ss ", "main.scm", NULL,
 	         { RUNS("guile", "--no-auto-compile", "-s", "{file}"), VERSION },

@@ -165,6 +165,8 @@ const char *sandbox_file_max(const struct sandbox *sandbox, char out[SANDBOX_FIL
 /* Writes that the disk limit is reached, and how the reader gets room. Returns out. */
 #define SANDBOX_NO_ROOM "disk: no room is left"
 const char *sandbox_no_room(const struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE]);
+/* Writes that the limit of processes is reached, and how the reader gets room. Returns out. */
+const char *sandbox_no_process(const struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE]);
 /* The network policy in force, which is below that of the row if the operator has lowered the
  * ceiling. */
 enum net_mode sandbox_network_mode(const struct sandbox *sandbox);

@@ -92,3 +92,19 @@ const char *sandbox_no_room(const struct sandbox *sandbox, char out[SANDBOX_FILE
 	                               SPEC_MIB(1), more));
 	return out;
 }
+
+const char *sandbox_no_process(const struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE])
+{
+	uint64_t pids = sandbox->row.spec.limits.pids;
+	char more[SANDBOX_MORE_SIZE];
+
+	(void)snprintf(
+	        out, SANDBOX_FILE_MAX_SIZE,
+	        "pids: the limit is %llu processes and threads: end some%s, %s",
+	        (unsigned long long)pids,
+	        sandbox_reader(sandbox) == SANDBOX_FOR_TOOLS
+	                ? " (process_stop ends a process or a session, sandbox_info lists both)"
+	                : "",
+	        sandbox_more_of(sandbox, "pids", pids, sandbox_ceilings(sandbox)->pids, 1, more));
+	return out;
+}

@@ -123,10 +123,11 @@ static void on_done(void *ctx, const struct wire_done *done)
 		report_usage(request, NULL);
 }
 
+/* The agent forks for STATS, which fails while programs have all processes of the sandbox. The
+ * engine's counters are known all the same, and the caller needs them most at that moment. */
 static void on_failed(void *ctx, enum wire_failure failure, const struct error *why)
 {
-	(void)failure;
-	report_usage(ctx, why);
+	report_usage(ctx, failure == WIRE_FAILED_LOST ? why : NULL);
 }
 
 static const struct channel_stream_events events = { .message = on_message,

@@ -83,8 +83,8 @@ static const struct param output[] = {
 	FIELD_OPTIONAL("sleeps_in_s", INT, "Seconds until it sleeps, if nothing happens."),
 	FIELD_OPTIONAL("expires_in_s", INT, "Seconds until it is deleted."),
 	FIELD_OPTIONAL("engine", STRING, "The engine that runs it (detail: full)."),
-	FIELD_OPTIONAL("image", STRING, "The image that its root comes from (detail: full)."),
-	FIELD_OPTIONAL("image", STRING, "Where its programs come from (detail: full)."),
+	FIELD_OPTIONAL("image", STRING,
+	               "The image that its programs come from, or host (detail: full)."),
 	FIELD("network", STRING, "Its network policy: none, packages, allow or open."),
 	FIELD_OPTIONAL("network_allow", STRINGS, "The hosts of the policy allow."),
 	FIELD_OPTIONAL(
@@ -100,7 +100,7 @@ static const struct param output[] = {
 	               "limits (detail: full)."),
 	FIELD("usage", RECORD, "What it uses now, as far as that is known.",
 	      .fields = usage_fields),
-	FIELD("languages", STRINGS, "Languages that run_code can run in it."),
+	FIELD_OPTIONAL("languages", STRINGS, "Languages that run_code can run in it."),
 	FIELD_OPTIONAL("isolation", RECORDS,
 	               "The layers that isolate it from this machine, as tested (detail: full).",
 	               .fields = layer_fields),
@@ -236,9 +236,10 @@ static void add_details(struct sandbox_info *info, json_t *all)
 	struct sandbox *sandbox = info->work.sandbox;
 
 	json_set(all, "engine", json_str(sandbox_row(sandbox)->engine));
-	if (sandbox_row(sandbox)->spec.image[0] != '\0')
-		json_set(all, "image", json_str(sandbox_row(sandbox)->spec.image));
-	json_set(all, "image", json_str("host"));
+	json_set(all, "image",
+	         json_str(sandbox_row(sandbox)->spec.image[0] != '\0'
+	                          ? sandbox_row(sandbox)->spec.image
+	                          : "host"));
 	json_set(all, "ceilings", sandbox_limits_json(&info->work.context->limits_max));
 	json_set(all, "isolation", isolation_json(info->work.context));
 	json_set(all, "interpreters", interpreters_json(process_languages(sandbox)));
@@ -266,7 +267,8 @@ static json_t *info_json(struct sandbox_info *info)
 	json_set(all, "limits", sandbox_limits_json(&row->spec.limits));
 	json_set_text(all, "lowered", lowered[0] != '\0' ? lowered : NULL);
 	json_set(all, "usage", usage_json(&info->usage));
-	json_set(all, "languages", languages_json(process_languages(sandbox)));
+	if (process_languages(sandbox)->known)
+		json_set(all, "languages", languages_json(process_languages(sandbox)));
 	process_each(sandbox, add_process, processes);
 	set_list(all, "processes", processes);
 	process_each_session(sandbox, add_session, sessions);

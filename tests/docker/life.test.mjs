@@ -103,6 +103,7 @@ test('the report names the layers of the daemon', async (t) => {
   const info = structuredOf(await tools.sandbox_info({ detail: 'full' }));
   const layers = Object.fromEntries(info.isolation.map(({ layer, state }) => [layer, state]));
   assert.equal(info.engine, 'docker');
+  assert.notEqual(info.image, 'host');
   assert.equal(layers.capabilities, 'on');
   assert.equal(layers.daemon, 'on');
   assert.equal(layers.ids, 'weaker');

@@ -440,6 +440,16 @@ class Display(Notebook):
         self.assertRegex(got[0][1], "^<__main__.A object")
         self.assertEqual(got[1:], plain("(it could not be shown otherwise: OSError: no dot)"))
 
+    def test_picture_that_is_none_is_told(self):
+        for code, why in (("Image('no.png')", "FileNotFoundError: No such file or directory: 'no.png'"),
+                          ("Image(data=b'x')", "ValueError: the data given as image/png is no such picture")):
+            with self.subTest(code=code):
+                got = self.run_code("from IPython.display import Image\n" + code).shown
+                self.assertEqual(got, plain("<IPython.core.display.Image object>",
+                                            "(it could not be shown otherwise: %s)" % why))
+        self.gives("display({'image/png': 'x' * 5}, raw=True)", "(it could not be shown otherwise: Error: "
+                   "Invalid base64-encoded string: number of data characters (5) cannot be 1 more than a multiple of 4)")
+
     @unittest.skipUnless(has("pandas"), "no pandas")
     def test_styled_table_is_text_and_a_file(self):
         self.gives("import sys, types, pandas\nclass Styler:\n    data = pandas.DataFrame({'a': [1]})\n"

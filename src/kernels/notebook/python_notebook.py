@@ -236,10 +236,16 @@ class Media(DisplayObject):
     def _repr_mimebundle_(self, include=None, exclude=None):
         if self.data is None:
             return {'text/html': self.tag % html.escape(self.url or '')}
-        data = self.data
+        data = self.get_data()
         if self.mime == 'image/svg+xml' and isinstance(data, bytes):
             data = data.decode()
         return {self.mime: data}
+
+    def get_data(self):
+        """A text with a dot is no Base64: as in IPython, it is taken for the name of a file."""
+        if isinstance(self.data, str) and self.mime != 'image/svg+xml' and '.' in self.data:
+            raise FileNotFoundError('No such file or directory: %r' % self.data)
+        return self.data
 
 
 class Image(Media):
@@ -263,10 +269,10 @@ class Image(Media):
         return super()._repr_mimebundle_(include, exclude)
 
     def _repr_png_(self):
-        return self.data if self.mime == 'image/png' else None
+        return self.get_data() if self.mime == 'image/png' else None
 
     def _repr_jpeg_(self):
-        return self.data if self.mime == 'image/jpeg' else None
+        return self.get_data() if self.mime == 'image/jpeg' else None
 
 
 class Video(Media):

@@ -154,7 +154,7 @@ def emit_bitmap(mime, data, out):
     extension, count = {'image/png': ('png', png_pixels), 'image/jpeg': ('jpg', jpeg_pixels)}[mime]
     pixels = count(data) if isinstance(data, bytes) else None
     if pixels is None:
-        return False
+        raise ValueError('the data given as %s is no such picture' % mime)
     if len(data) <= out.bytes and pixels <= out.pixels:
         return emit_picture(out, mime, 'image', extension, data)
     path = save_file(out, 'image', extension, data)

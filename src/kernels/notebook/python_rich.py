@@ -21,13 +21,17 @@ def show(value, out, pyplot):
         try:
             if form(value, out, pyplot):
                 if failure is not None and form in FORMS[-2:]:
-                    out.emit('text/plain', '(it could not be shown otherwise: %s: %s)' % (
-                        type(failure).__name__, shorten(safe_text(failure), 500)))
+                    emit_failure(out, failure)
                 return
         except Exception as why:
             failure = why
     out.emit('text/plain', '<%s cannot be shown: %s: %s>' % (
         type(value).__name__, type(failure).__name__, shorten(safe_text(failure), 500)))
+
+
+def emit_failure(out, why):
+    out.emit('text/plain', '(it could not be shown otherwise: %s: %s)' % (
+        type(why).__name__, shorten(safe_text(why), 500)))
 
 
 def display(screen, values, raw=False, display_id=None, clear=False, update=False, **options):
@@ -172,7 +176,7 @@ def decode_base64(data):
 
 def emit_form(mime, data, out, most=None):
     """Shows data of a media type; text of more than `most` characters as a file. False: the data
-    is not of that type, is empty, or is a picture that is too large."""
+    is empty."""
     if data is None or mime not in EXTENSIONS and data in ('', b'', {}):
         return False
     if mime in ('image/png', 'image/jpeg'):
@@ -205,16 +209,21 @@ def emit_bundle(bundle, out):
     forms += [mime for mime in bundle if mime not in forms and mime not in ('text/plain', WIDGET)]
     is_shown = not is_default_repr(text) and emit_text(
         'text/plain', shorten(str(text), TEXT_MAX), out) if text is not None else False
-    most = FURTHER_MAX if is_shown else None
+    most, failure = FURTHER_MAX if is_shown else None, None
     for mime in forms:
         try:
             if emit_form(mime, bundle[mime], out, most):
                 is_shown, most = True, FURTHER_MAX
-        except Exception:
-            continue
+        except Exception as why:
+            failure = failure or why
     if WIDGET in bundle and not is_shown and text is None:
         text = 'a widget, which only a browser with Jupyter can show: print its value'
-    return is_shown or text is not None and emit_text('text/plain', str(text), out)
+    if is_shown:
+        return True
+    is_shown = text is not None and emit_text('text/plain', str(text), out)
+    if failure is not None:
+        emit_failure(out, failure)
+    return is_shown or failure is not None
 
 
 def is_default_repr(text):

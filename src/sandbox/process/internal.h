@@ -79,6 +79,7 @@ struct process {
 	struct displays displays;
 	struct journal journal;
 	uint64_t started_ms, ended_ms;
+	uint64_t queued_ms; /* how long a cell waited for earlier cells of its session */
 	int64_t started_s;
 	bool is_recorded;      /* the history has its start */
 	uint64_t run_began_ns; /* of clock_file_ns(), when the preparations were done */

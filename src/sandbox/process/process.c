@@ -89,6 +89,7 @@ void process_state(struct process *process, struct process_state *ret)
 		.lacks_input = process->lacks_input,
 		.lacks_value = process->lacks_value,
 		.elapsed_ms = until - process->started_ms,
+		.queued_ms = process->queued_ms,
 		.started_s = process->started_s,
 		.run_began_ns = process->run_began_ns,
 	};

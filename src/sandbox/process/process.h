@@ -119,6 +119,7 @@ struct process_state {
 	bool lacks_input; /* the code seems to read stdin, and was given none */
 	bool lacks_value; /* stdin is open, so no interpreter reports the last expression's value */
 	uint64_t elapsed_ms;
+	uint64_t queued_ms;    /* of elapsed_ms: the wait for earlier cells of the session */
 	int64_t started_s;     /* wall clock */
 	uint64_t run_began_ns; /* of clock_file_ns(): earlier changes of files are not the run's */
 };

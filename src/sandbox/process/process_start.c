@@ -145,7 +145,10 @@ void process_choose_shell(struct process *process)
 
 static void on_turn(void *ctx)
 {
-	process_prepare(ctx);
+	struct process *process = ctx;
+
+	process->queued_ms = clock_now_ms() - process->started_ms;
+	process_prepare(process);
 }
 
 static void on_notify_timer(void *ctx)

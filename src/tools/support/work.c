@@ -63,9 +63,17 @@ static void fail_call(struct work *work, const struct error *why)
 {
 	struct error kept = *why; /* *why may be a part of the work, which is freed */
 	struct mcp_call *call = work->call;
+	char shown[sizeof kept.msg], advice[SANDBOX_FILE_MAX_SIZE];
 
 	/* Errors from the sandbox have paths in them, which untrusted code has chosen. */
-	(void)utf8_escape(view_of(why->msg), kept.msg, sizeof kept.msg);
+	(void)utf8_escape(view_of(why->msg), shown, sizeof shown);
+	/* The agent forks for nearly every request: while programs have all processes of the
+	 * sandbox, nearly every tool fails, and its error must name what still works. */
+	if (why->kind == ERR_LIMIT && why->errnum == EAGAIN && work->sandbox != NULL)
+		(void)error_set(&kept, ERR_LIMIT, "%s: %s", shown,
+		                sandbox_no_process(work->sandbox, advice));
+	else
+		(void)error_set(&kept, why->kind, "%s", shown);
 	free_work(work);
 	tools_respond_error(call, &kept);
 }

@@ -32,7 +32,7 @@ const killed = {
   fortran: "print '(a)', 'seen'\ncall kill(getpid(), 9)\nend",
   javascript: "console.log('seen'); process.kill(process.pid, 9)",
 };
-const commands = { python: 'python3', c: 'gcc', cpp: 'g++', fortran: 'gfortran', javascript: 'node' };
+const commands = { python: 'python3', c: 'gcc', cpp: 'g++', fortran: 'gfortran', javascript: 'node', sqlite: 'sqlite3' };
 
 for (const [language, code] of Object.entries(killed))
   test(`output in front of SIGKILL is answered: ${language}`, { skip: missing(commands[language] ?? language) }, async () => {
@@ -41,14 +41,17 @@ for (const [language, code] of Object.entries(killed))
     assert.equal(told.stdout.trim(), 'seen');
   });
 
-// A time-out ends every program with the same signals: an interpreted and a compiled language are enough.
+// A time-out ends every program with the same signals: an interpreted and a compiled language are enough, and those
+// that write their buffer before they start a program, such as kill.
 const waiting = {
   python: "import time\nprint('seen', end='')\ntime.sleep(60)",
   c: '#include <stdio.h>\n#include <unistd.h>\nint main(void) { puts("seen"); sleep(60); }',
+  awk: 'BEGIN { print "seen"; while (1) { } }',
+  sqlite: "SELECT 'seen'; WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x FROM r) SELECT count(*) FROM r;",
 };
 
 for (const [language, code] of Object.entries(waiting))
-  test(`output in front of a time-out is answered: ${language}`, { skip: missing(commands[language]) }, async () => {
+  test(`output in front of a time-out is answered: ${language}`, { skip: missing(commands[language] ?? language) }, async () => {
     const told = structuredOf(await run_code({ language, code, timeout_s: 8 }));
     assert.equal(told.timed_out, true);
     assert.equal(told.stdout.trim(), 'seen');

@@ -133,6 +133,7 @@ session('java', [
   ['import java.util.stream.*;\nint x = 5;\nint twice(int n) { return n * 2; }\nSystem.out.println("hi");', 'hi\n', slow],
   ['record P(int a) {}\nnew P(twice(x))', { values: [{ mime: 'text/plain', text: 'P[a=10]' }], stdout: '' }, slow],
   ['int half(int n) {\n  return n / 0;\n}\nhalf(1)', { exit_code: 1, error: /"java\.lang\.ArithmeticException","message":"\/ by zero".*at half, cell 3, line 2\\n\\tat cell 3, line 4/ }, slow],
+  ['int down(int n) { return down(n + 1); }\ndown(0)', { exit_code: 1, error: /"java\.lang\.StackOverflowError",.{1,6000}$/ }, slow],
   ['int y = missing;', { exit_code: 1, error: /CompileError.*cannot find symbol/ }, slow],
   ['public class Main { public static void main(String[] a) { System.out.println(a[0] + new Scanner(System.in).nextLine()); } }',
     'one line\n', { ...slow, args: ['one '], stdin: 'line\n' }],
@@ -312,6 +313,8 @@ test('Java tells a compile error apart, and checks what the code asserts', async
   if (first.isError) return t.skip('no Java');
   hasMembers(structuredOf(first), { exit_code: 1, compile_error: true, stdout: '', stderr: /Main\.java:1: error: cannot find symbol/ }, 'an error');
   hasMembers(structuredOf(await run('assert 1 == 2 : "told";')), { exit_code: 1, compile_error: undefined, stderr: /AssertionError: told/ }, 'an assertion');
+  const { stderr } = structuredOf(await run('main(a);'));
+  assert.match(stderr, /^Exception in thread "main" java\.lang\.StackOverflowError\n(\tat Main\.main\(Main\.java:1\)\n){200}$/);
 });
 
 test('TypeScript that only tsc can compile runs without a check of its types', async (t) => {

@@ -1,10 +1,10 @@
 // Python as people know it from Jupyter: sessions, magics, display, the value of a fresh run.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sandboxed, structuredOf, textOf } from '../lib/sandboxed.mjs';
+import { sandboxed, sleep, structuredOf, textOf } from '../lib/sandboxed.mjs';
 
 const { run_code, write_file } = sandboxed();
-const cell = (code, session = 'notebook') => run_code({ code, session });
+const cell = (code, session = 'notebook', more) => run_code({ code, session, ...more });
 const valuesOf = (result) => (structuredOf(result).values ?? []).map(({ text, path }) => text ?? path);
 
 test('fresh code answers the value of its last expression', async () => {
@@ -45,6 +45,18 @@ test('results of earlier cells have names', async () => {
   await cell("'one'", 'out');
   await cell('2', 'out');
   assert.equal(textOf(await cell('_, __, _1, Out[2], In[1]', 'out')), `(2, 'one', 'one', 2, "'one'")`);
+});
+
+test('a cell that waited for an earlier one says how long', async () => {
+  const wait = 'import os, time\nwhile not os.path.exists("go"): time.sleep(0.05)';
+  const { process } = structuredOf(await run_code({ language: 'python', session: 'waits', code: wait, background: true }));
+  const second = cell('1 + 1', 'waits', { timeout_s: 1 });
+  await sleep(3000);
+  await write_file({ path: 'go', content: '' });
+  const { values, note, timed_out } = structuredOf(await second);
+  assert.deepEqual([values[0].text, timed_out], ['2', undefined], process);
+  assert.match(note, /^for \d+\.\d s the call waited for an earlier cell of its session$/);
+  assert.equal(structuredOf(await cell('3', 'waits')).note, undefined);
 });
 
 test('cells that are called at once run in the order of their calls', async () => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { BELLJAR, ENGINE, notOn, PATIENCE_MS } from '../lib/programs.mjs';
-import { open, refused, sandboxed, structuredOf, allTextOf as textOf, toolsOf } from '../lib/sandboxed.mjs';
+import { open, refused, sandboxed, sleep, structuredOf, allTextOf as textOf, toolsOf } from '../lib/sandboxed.mjs';
 import { connectV1 } from '../lib/sdk.mjs';
 
 const tools = sandboxed();
@@ -236,6 +236,23 @@ test('without cgroups a refused allocation says how to get a sandbox with more',
   assert.match(large.stderr, /can't start new thread/);
   assert.match(large.note, /^pids: the limit is 512 processes and threads, whose stacks are part of 512 MiB: start fewer, or create_sandbox {"pids":1024}$/);
   await session.close();
+});
+
+test('where programs have all processes of a sandbox, each answer says what helps, and sandbox_info still answers', async () => {
+  const { id: sandbox } = structuredOf(await tools.create_sandbox({ pids: 32 }));
+  const code = "import os, time\ntry:\n    while True:\n        if os.fork() == 0: time.sleep(600)\nexcept OSError: os.write(1, b'full')\ntime.sleep(600)";
+  const { process } = structuredOf(await run_command({ sandbox, argv: ['python3', '-c', code], background: true }));
+  await tools.process_output({ sandbox, process, since: 0, until: 'full' });
+  const full = /^no room for another process in the sandbox: .*: pids: the limit is 32 processes and threads: end some \(process_stop ends a process or a session, sandbox_info lists both\), or update_sandbox {"pids":64,"sandbox":"sb_\w+"}$/;
+  refused(await tools.list_directory({ sandbox }), full);
+  refused(await run_command({ sandbox, command: 'true' }), full);
+  const info = structuredOf(await tools.sandbox_info({ sandbox }));
+  assert.deepEqual(info.processes.map((each) => [each.process, each.state]), [[process, 'running']]);
+  await tools.process_stop({ sandbox, process, force: true });
+  for (let tries = 0; (await tools.list_directory({ sandbox })).isError; tries++) {
+    assert.ok(tries < 100);
+    await sleep(100);
+  }
 });
 
 test('sanitizers work by run_command, or the answer says why not', notOn('docker', 'images may have no compiler'), async (t) => {

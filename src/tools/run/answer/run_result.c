@@ -17,7 +17,7 @@
 #include "tools/run/answer/run_order.h"
 #include "tools/run/answer/run_text.h"
 
-enum { SILENT_MS = 1500 };
+enum { SILENT_MS = 1500, QUEUED_MS = 1000 };
 
 /* An answer while it is put together. */
 struct answer {
@@ -273,7 +273,14 @@ static void add_session(struct answer *a)
 {
 	const struct process_state *state = a->r->state;
 	bool was_killed = state->phase == PROCESS_ENDED && state->end.signal != 0;
+	char line[80];
 
+	/* The time limit of a cell begins with its turn, so duration_ms can be far above it. */
+	(void)snprintf(line, sizeof line,
+	               "for %.1f s the call waited for an earlier cell of its session",
+	               (double)state->queued_ms / 1000);
+	if (state->queued_ms >= QUEUED_MS)
+		add_sentence(a, line);
 	if (state->state_was_lost)
 		add_loss(a, "was lost before this call, and the session started again",
 		         state->why_lost != NULL ? state->why_lost : "its interpreter ended");

@@ -609,6 +609,24 @@ static void running_process_names_the_next_call(void **state)
 	end_case(&t);
 }
 
+static void wait_in_the_queue_of_a_session_is_told(void **state)
+{
+	static const char told[] = "for 2.5 s the call waited for an earlier cell of its session";
+	struct answer_case t;
+
+	begin_case(&t, "out", "");
+	t.state.queued_ms = 999;
+	make_answer(&t);
+	assert_string_equal(t.text, "out");
+	assert_string_equal(json_of(&t, "note"), "absent");
+	end_case(&t);
+	t.state.queued_ms = 2500;
+	make_answer(&t);
+	assert_non_null(strstr(t.text, told));
+	assert_non_null(strstr(json_of(&t, "note"), told));
+	end_case(&t);
+}
+
 static void failed_process_has_its_reason(void **state)
 {
 	struct error why = { .msg = "the sandbox has ended: memory" };
@@ -669,6 +687,7 @@ int main(void)
 		TEST(empty_blocks_are_left_out),
 		TEST(path_of_a_display_cannot_imitate_a_status_line),
 		TEST(running_process_names_the_next_call),
+		TEST(wait_in_the_queue_of_a_session_is_told),
 		TEST(failed_process_has_its_reason),
 		TEST(schema_has_every_member),
 	};
