@@ -45,6 +45,14 @@ int confinement_init(struct confinement *confine, const struct wire_welcome *wel
 	return welcome->flags & WIRE_WELCOME_LANDLOCK ? make_ruleset(&confine->landlock, err) : 0;
 }
 
+int confinement_share_domain(struct confinement *confine, struct error *err)
+{
+	if (landlock_enforce(&confine->landlock, err) < 0)
+		return -1;
+	landlock_close(&confine->landlock);
+	return 0;
+}
+
 static int load_filter(const struct confinement_filter *filter, struct error *err)
 {
 	union {

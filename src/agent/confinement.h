@@ -2,10 +2,12 @@
  *
  * WELCOME brings the filters as bytes; the kernel checks them when they are loaded. Landlock denies
  * making device nodes, and ioctl() on devices outside /dev; it is not meant to divide users or runs
- * from each other. But each program is in a domain of its own, and the kernel lets no process trace
- * one of another domain: where /proc is mounted with hidepid, programs therefore do not see those
- * of other runs. Both hold for a process and all its descendants and cannot be undone. The agent
- * and the keepers are not confined by either. */
+ * from each other. Both hold for a process and all its descendants and cannot be undone.
+ *
+ * The kernel lets no process trace one of another Landlock domain, and a /proc that is mounted with
+ * hidepid shows only processes that the reader may trace. So all programs are in one domain, that of
+ * the agent, and `ps` of one run shows the processes of the others. An agent whose programs have
+ * its own user id stays outside of their domain, which protects it from them. */
 #pragma once
 #include <linux/filter.h>
 #include <stddef.h>
@@ -27,6 +29,9 @@ struct confinement {
 /* Copies the filters, and makes the ruleset if WELCOME asks for Landlock and the kernel has it. */
 MUST_CHECK int confinement_init(struct confinement *confine, const struct wire_welcome *welcome,
                                 struct error *err);
+
+/* Confines the agent itself by Landlock, and so all programs that it starts later. */
+MUST_CHECK int confinement_share_domain(struct confinement *confine, struct error *err);
 
 /* In a child: confines the calling process. Called last, because the filter may deny what the steps
  * before it need. */

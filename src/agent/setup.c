@@ -128,5 +128,7 @@ int setup_sandbox(struct agent *agent, const struct wire_welcome *welcome, struc
 		user->groups[i] = wire_number_at(&welcome->groups, i);
 	if (confinement_init(&agent->confine, welcome, err) < 0)
 		return -1;
+	if (user->uid != geteuid() && confinement_share_domain(&agent->confine, err) < 0)
+		return -1;
 	return reach_check(user, err);
 }

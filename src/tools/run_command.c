@@ -165,8 +165,7 @@ const struct mcp_tool tool_run_command = {
 	        "other than 0 is an answer, not an error. Long output is cut in the middle, and "
 	        "the answer names a file with all of it. Memory, time, processes and disk are "
 	        "limited. An unused sandbox is put to sleep, which ends its processes and keeps "
-	        "files; sandbox_info has the numbers. `ps` and `pkill` may not see what another "
-	        "call runs in the background: sandbox_info lists it, process_stop ends it.",
+	        "files; sandbox_info has the numbers.",
 	.scope = MCP_SCOPE_RUN,
 	.params = params,
 	.args_size = sizeof(struct command_args),

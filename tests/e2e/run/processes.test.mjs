@@ -50,6 +50,16 @@ test('the answer with the last output of a process tells its end', async () => {
   assert.equal(textOf(await process_output({ process: cell.process, wait_s: 60, until_end: true })), '2\n[belljar: exit code 0]');
 });
 
+test('ps and pkill of one call find what another call runs, and the agent is not among it', async () => {
+  const { process } = await start('exec -a its-own-name sleep 600');
+  const { stdout } = structuredOf(await run_command({ command: 'ps -eo args' }));
+  assert.match(stdout, /^its-own-name 600$/m);
+  assert.doesNotMatch(stdout, /belljar/);
+  assert.equal(structuredOf(await run_command({ command: 'pkill -f ^its-own-name' })).exit_code, 0);
+  const { running, signal } = structuredOf(await process_output({ process, until_end: true }));
+  assert.deepEqual({ running, signal }, { running: false, signal: 'SIGTERM' });
+});
+
 test('a background process that fails at once is reported at once', async () => {
   let result;
   for (let i = 0; i < 5; i++) {

@@ -194,6 +194,26 @@ test('sandboxes of two servers do not fill the disk below their images', async (
   }
 });
 
+test('where the disk has no room for all limits, a new sandbox has room at once', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2g,mode=711', 'belljar-e2e', dir]).status, 0);
+  try {
+    const servers = await Promise.all(['a', 'b'].map((name) => serve(t, join(dir, name))));
+    for (const name of ['one', 'two']) structuredOf(await servers[0].tools.create_sandbox({ name }));
+    // The first server is stopped: it lowers no claim for the sandbox of the other.
+    const spawner = spawnerOf(servers[0].session.transport.pid);
+    process.kill(spawner, 'SIGSTOP');
+    structuredOf(await servers[1].tools.create_sandbox({ name: 'one' }));
+    assert.equal((await servers[1].sh('head -c 16M /dev/zero > file; stat -c %s file', 'one')).stdout, `${16 * MIB}\n`);
+    process.kill(spawner, 'SIGCONT');
+    for (const { session } of servers) await session.close();
+    await noneAttached(dir);
+  } finally {
+    spawnSync('umount', ['-l', dir]);
+  }
+});
+
 test('what images on another disk have in memory takes no room', async (t) => {
   if (!hasImages(t)) return t.skip('no images here');
   const [other, dir] = [stateDir(t), stateDir(t)];

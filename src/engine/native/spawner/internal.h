@@ -351,7 +351,7 @@ void limit_watch_result(struct spawner *spawner, uint64_t number,
 
 /* Before the first program of a sandbox that was created or has woken: puts its limit in force, as
  * far as the disk has room. */
-MUST_CHECK int image_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox,
+MUST_CHECK int image_watch_start(struct spawner *spawner, struct spawner_sandbox *sandbox,
                                  struct error *err);
 /* Changes the limit. ERR_LIMIT: the image has no room for so much. */
 MUST_CHECK int image_watch_set_limit(const struct host_resources *host,

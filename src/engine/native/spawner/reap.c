@@ -15,7 +15,7 @@ void spawner_check_started(struct spawner *spawner, struct spawner_sandbox *sand
 		disk_image_settle(sandbox->image_fs);
 	/* No program runs in a spare, so the image of a spare claims nothing. */
 	if (r > 0 && sandbox->has_image && sandbox->number != SPARE_NUMBER &&
-	    image_watch_start(&spawner->host, sandbox, &err) < 0)
+	    image_watch_start(spawner, sandbox, &err) < 0)
 		r = -1;
 	if (r > 0) {
 		limit_watch_start(&spawner->host, sandbox);

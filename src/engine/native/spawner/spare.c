@@ -50,7 +50,7 @@ struct spawner_sandbox *spare_take(struct spawner *spawner, const struct engine_
 	if (spare == NULL || spare->is_dead || spare->failed || spare->setup_pipe >= 0 ||
 	    spare->is_killed || !spec_is_alike(&spawner->spare_request.spec, &request->spec))
 		return NULL;
-	if ((spare->has_image && image_watch_start(&spawner->host, spare, &err) < 0) ||
+	if ((spare->has_image && image_watch_start(spawner, spare, &err) < 0) ||
 	    sandbox_dir_rename(&spawner->host, spare, request->spec.id, &err) < 0) {
 		spawner_sandbox_kill(spare, ENGINE_END_KILLED);
 		return NULL;
