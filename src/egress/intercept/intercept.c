@@ -1,6 +1,5 @@
 #include "egress/intercept/intercept.h"
 
-
 #include "base/clock.h"
 #include "base/fd.h"
 #include "egress/dialer/dialer.h"

@@ -1,5 +1,6 @@
-/* param_meaning.c - understands values of another type than the parameter's, where only one meaning is
- * possible: models write numbers and arrays as strings, and values of lists in other spellings. */
+/* param_meaning.c - understands values of another type than the parameter's, where only one meaning
+ * is possible: models write numbers and arrays as strings, and values of lists in other
+ * spellings. */
 #include <ctype.h>
 #include <string.h>
 

@@ -218,8 +218,8 @@ static bool is_silent(const struct process_state *state, const struct run_fit *f
 	return fit->out.len == 0 && fit->errors.len == 0 && state->display_count == 0;
 }
 
-/* Code that finds no input fails in many ways, or ends without a word, as callbacks of Node that are
- * never called. */
+/* Code that finds no input fails in many ways, or ends without a word, as callbacks of Node that
+ * are never called. */
 static bool lacks_input(const struct process_state *state, const struct run_fit *fit)
 {
 	bool has_failed = state->error_name != NULL || state->end.code != 0;

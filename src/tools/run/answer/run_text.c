@@ -73,9 +73,9 @@ static void skip_while(struct view *text, int (*is_kind)(int))
 		*text = (struct view){ text->ptr + 1, text->len - 1 };
 }
 
-/* The length of "/tmp/belljar-1234/" in front of a place in the code ("main.c:3:5"), as tracebacks and
- * compilers name it; or 0. The directory is random and gone when the answer is read. A path alone,
- * which code may print for a purpose, is not such a place. */
+/* The length of "/tmp/belljar-1234/" in front of a place in the code ("main.c:3:5"), as tracebacks
+ * and compilers name it; or 0. The directory is random and gone when the answer is read. A path
+ * alone, which code may print for a purpose, is not such a place. */
 static size_t code_dir_len(struct view text)
 {
 	static const char *const dirs[] = { "/dev/shm/belljar-", "/tmp/belljar-",
