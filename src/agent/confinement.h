@@ -5,8 +5,8 @@
  * from each other. Both hold for a process and all its descendants and cannot be undone.
  *
  * The kernel lets no process trace one of another Landlock domain, and a /proc that is mounted with
- * hidepid shows only processes that the reader may trace. So all programs are in one domain, that of
- * the agent, and `ps` of one run shows the processes of the others. An agent whose programs have
+ * hidepid shows only processes that the reader may trace. So all programs are in one domain, that
+ * of the agent, and `ps` of one run shows the processes of the others. An agent whose programs have
  * its own user id stays outside of their domain, which protects it from them. */
 #pragma once
 #include <linux/filter.h>

@@ -156,7 +156,8 @@ int language_not_found(const struct language_found *found, const struct language
 		        err, ERR_NOT_FOUND,
 		        "typescript needs Node 22.6 or later, or the package typescript below "
 		        "version 7: install_packages "
-		        "{\"packages\":[\"typescript@5\"],\"language\":\"javascript\"}, then run this again");
+		        "{\"packages\":[\"typescript@5\"],\"language\":\"javascript\"}, then run "
+		        "this again");
 	for (size_t i = 0; i < language_count; i++)
 		if (found->of[i].runner >= 0)
 			(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "",

@@ -78,8 +78,8 @@ struct mcp_template {
 	const struct param *params;
 	size_t args_size;
 	mcp_handler_fn *read;
-	/* Fails if no resource with these variables can ever change, so that a subscription to it is
-	 * refused. It must not respond. NULL: every URI that matches can be subscribed to. */
+	/* Fails if no resource with these variables can ever change, so that a subscription to it
+	 * is refused. It must not respond. NULL: every URI that matches can be subscribed to. */
 	mcp_handler_fn *check;
 };
 

@@ -332,7 +332,7 @@ static const struct wire_kind_spec kinds[WIRE_KIND_COUNT] = {
 
 const struct wire_spec *wire_spec(uint8_t type)
 {
-	return type < WIRE_TYPE_COUNT && specs[type].name != NULL ? &specs[type] : NULL;
+	return type < WIRE_TYPE_COUNT && specs[type].name[0] != '\0' ? &specs[type] : NULL;
 }
 
 const struct wire_kind_spec *wire_kind(enum wire_kind kind)

@@ -75,7 +75,7 @@ enum wire_phase {
 };
 
 struct wire_spec {
-	const char *name;    /* NULL: the type is unknown */
+	char name[16];       /* empty: the type is unknown; an array as in struct wire_field */
 	const char *summary; /* one line for PROTOCOL.md */
 	enum wire_from from : 8;
 	enum wire_phase phase : 8; /* in which it may be sent */

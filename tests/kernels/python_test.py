@@ -531,7 +531,6 @@ class Once(unittest.TestCase):
         self.assertEqual((got.shown, got.err), ([("text/plain", "1", "")], ""))
 
 
-@unittest.skipUnless(has("matplotlib"), "no matplotlib")
 class WholeLines(unittest.TestCase):
     """print() writes its arguments one by one; lines of several threads and processes are not mixed."""
     THREADS = ("from concurrent.futures import ThreadPoolExecutor\n"
@@ -563,6 +562,7 @@ class WholeLines(unittest.TestCase):
             self.assertEqual(got.out, "a")
 
 
+@unittest.skipUnless(has("matplotlib"), "no matplotlib")
 class FreshPictures(unittest.TestCase):
     make_kernel = Kernel
 

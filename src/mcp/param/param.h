@@ -16,9 +16,10 @@
  *   PARAM_RECORDS   struct param_records      entries, each described by `fields`
  *   PARAM_JSON      json_t * (borrowed)
  *
- * Models often write 30 as "30", true as "true", an array as a string of JSON, utf-8 as "UTF8", a list of
- * one word as that word, and text that looks like a number as a number: where only one meaning is
- * possible, decoding accepts these (param_meaning.c). Limits and names stay as strict as they are.
+ * Models often write 30 as "30", true as "true", an array as a string of JSON, utf-8 as "UTF8", a
+ * list of one word as that word, and text that looks like a number as a number: where only one
+ * meaning is possible, decoding accepts these (param_meaning.c). Limits and names stay as strict as
+ * they are.
  *
  * An optional member that is absent or null gives `fallback` (or zero, NULL, empty). Strings point
  * into the JSON value, lists into the arena: both must outlive the struct. */

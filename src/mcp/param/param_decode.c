@@ -330,8 +330,8 @@ static int set_unknown_error(struct decoder *d, const struct param *params, cons
 	                 inner.path, names);
 }
 
-/* The value of a member, or NULL if it is for another parameter: two may share a name if one of them
- * is a list, which gets the arrays. */
+/* The value of a member, or NULL if it is for another parameter: two may share a name if one of
+ * them is a list, which gets the arrays. */
 static json_t *value_for(const struct param *param, const struct param *params, json_t *object,
                          const char *name)
 {

@@ -206,7 +206,7 @@ test('errors have the shape of the profile', async () => {
   const file = await json.copy_file({ container_id, local_src_file: join(dir, 'none') });
   assert.equal(file.success, false);
   assert.match(file.error, /none/);
-  refused(await tools.sandbox_exec({ container_id, commands: 'ls' }), /'commands'/);
+  refused(await tools.sandbox_exec({ container_id, commands: { ls: 1 } }), /'commands'/);
   refused(await tools.sandbox_exec({ commands: [] }), /'container_id' is missing/);
 });
 

@@ -48,11 +48,11 @@ test('results of earlier cells have names', async () => {
 });
 
 test('a cell that waited for an earlier one says how long', async () => {
-  const wait = 'import os, time\nwhile not os.path.exists("go"): time.sleep(0.05)';
+  const wait = 'import os, time\nwhile not os.path.exists("waits"): time.sleep(0.05)';
   const { process } = structuredOf(await run_code({ language: 'python', session: 'waits', code: wait, background: true }));
   const second = cell('1 + 1', 'waits', { timeout_s: 1 });
   await sleep(3000);
-  await write_file({ path: 'go', content: '' });
+  await write_file({ path: 'waits', content: '' });
   const { values, note, timed_out } = structuredOf(await second);
   assert.deepEqual([values[0].text, timed_out], ['2', undefined], process);
   assert.match(note, /^for \d+\.\d s the call waited for an earlier cell of its session$/);

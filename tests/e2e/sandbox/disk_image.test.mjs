@@ -214,6 +214,28 @@ test('where the disk has no room for all limits, a new sandbox has room at once'
   }
 });
 
+test('many sandboxes that start at once have room, although their limits are more than the disk has', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4g,mode=711', 'belljar-e2e', dir]).status, 0);
+  try {
+    const servers = await Promise.all(['a', 'b'].map((name) => serve(t, join(dir, name))));
+    const names = Array.from({ length: 8 }, (_, i) => `s${i}`);
+    await Promise.all(
+      servers.flatMap(({ tools, sh }) =>
+        names.map(async (name) => {
+          structuredOf(await tools.create_sandbox({ name, memory_mb: 64 }));
+          assert.equal((await sh('head -c 1M /dev/zero > file; stat -c %s file', name)).stdout, `${MIB}\n`, name);
+        }),
+      ),
+    );
+    for (const { session } of servers) await session.close();
+    await noneAttached(dir);
+  } finally {
+    spawnSync('umount', ['-l', dir]);
+  }
+});
+
 test('what images on another disk have in memory takes no room', async (t) => {
   if (!hasImages(t)) return t.skip('no images here');
   const [other, dir] = [stateDir(t), stateDir(t)];

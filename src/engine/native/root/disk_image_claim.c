@@ -23,9 +23,9 @@
  * of the file (name_to_handle_at(2)), by which all files of the same disk can be found. Without
  * handles the image counts as if its file had no blocks, which makes shares smaller, not larger.
  *
- * Not counted: an image without a claim, whose sandbox has no program yet, may take a MiB
- * of the space that stays free for the host; and so may the inode tables of a sandbox that starts
- * while other images have claimed all there is. */
+ * Not counted: of the space that stays free for the host, an image without a claim, whose sandbox
+ * has no program yet, may take a MiB; and a sandbox that starts while other images have claimed all
+ * there is may take 8 MiB and its inode tables. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,11 +1,13 @@
 /* image_watch.c - the limits of disk images, and the claims that go with them
  * (root/disk_image_claim.c).
  *
- * A sandbox gets the limit it wants, if the disk below has room for the limits of all images that
- * are mounted, of all servers. Otherwise each image may grow by the same part of what the disk has
- * left, and the spawner looks fifty times a second. One step takes at most half of what no image
- * has claimed, and a fifth of the disk's room is in nobody's part, so that a sandbox that starts
- * has room at once; the others lower their claims when they look next. */
+ * An eighth of what the disk below has left is for sandboxes that start. The rest is shared by the
+ * images that are mounted, of all servers: each has the limit it wants, if that is room enough for
+ * all. Otherwise each may grow by the same part of it, and the spawner looks fifty times a second.
+ *
+ * A sandbox that starts takes at most half of the rest, and an eighth of what no image has claimed
+ * in any case. Where the others have claimed all, it has 8 MiB of what stays free for the host, until
+ * the spawners look next and lower claims: each sandbox can write at once. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -17,6 +19,9 @@
 
 static const uint64_t low_space = SPEC_MIB(256);
 static const uint64_t least_raise = SPEC_MIB(1); /* less is not worth the lock */
+
+/* Why a limit is raised. Only a check does not wait for the lock: it comes again. */
+enum raise_reason { AT_START, ON_REQUEST, AT_CHECK };
 
 struct image_state {
 	uint64_t used;     /* bytes of files, also of those that are in memory only */
@@ -42,18 +47,30 @@ static bool read_image(const struct spawner_sandbox *sandbox, struct image_state
 	return true;
 }
 
-/* The free space of the disk that images may take. low_space, or a sixteenth of a small disk, stays
- * for the host. */
+/* What stays free for the host: low_space, or a sixteenth of a small disk. */
+static uint64_t kept_for_host(const struct statvfs *fs)
+{
+	return num_min(low_space, (uint64_t)fs->f_blocks * fs->f_frsize / 16);
+}
+
+/* The free space of the disk that images may take. */
 static uint64_t free_for_images(const struct host_resources *host)
 {
 	struct statvfs fs;
-	uint64_t free_bytes, kept;
+	uint64_t free_bytes;
 
 	if (fstatvfs(host->disk.dir, &fs) < 0)
 		return 0;
 	free_bytes = (uint64_t)fs.f_bfree * fs.f_frsize;
-	kept = num_min(low_space, (uint64_t)fs.f_blocks * fs.f_frsize / 16);
-	return free_bytes - num_min(free_bytes, kept);
+	return free_bytes - num_min(free_bytes, kept_for_host(&fs));
+}
+
+/* What a sandbox that starts may write in any case. Thirty may start between two looks. */
+static uint64_t room_to_start(const struct host_resources *host)
+{
+	struct statvfs fs;
+
+	return fstatvfs(host->disk.dir, &fs) < 0 ? 0 : kept_for_host(&fs) / 32;
 }
 
 /* A write that moves bytes from the free space to an image while the claims are read must not count
@@ -66,6 +83,12 @@ static struct disk_claims read_claims(const struct host_resources *host, dev_t d
 
 	*free_bytes = num_min(before, free_for_images(host));
 	return all;
+}
+
+/* What images may claim of a disk with so many free bytes, after their sandbox has started. */
+static uint64_t without_reserve(uint64_t free_bytes)
+{
+	return free_bytes - free_bytes / 8;
 }
 
 static uint64_t wanted_limit(const struct spawner_sandbox *sandbox, const struct image_state *image)
@@ -99,24 +122,36 @@ static int lower_limit(const struct host_resources *host, struct spawner_sandbox
 	return note_claim(host, sandbox, &image, num_max(limit, image.used) + image.overhead, err);
 }
 
+/* How much a claim may grow where `claimed` of the free bytes are the claims of all images. */
+static uint64_t claim_step(uint64_t free_bytes, uint64_t claimed, enum raise_reason reason)
+{
+	uint64_t shared = without_reserve(free_bytes);
+	uint64_t room = shared - num_min(shared, claimed);
+	uint64_t unclaimed = free_bytes - num_min(free_bytes, claimed);
+
+	return reason == AT_START ? num_max(room / 2, unclaimed / 8) : room;
+}
+
 /* The caller holds the lock of the claims. */
 static int raise_limit(const struct host_resources *host, struct spawner_sandbox *sandbox,
-                       uint64_t limit, struct error *err)
+                       uint64_t limit, enum raise_reason reason, struct error *err)
 {
 	struct disk_watch *disk = &sandbox->disk;
 	struct image_state image;
 	struct disk_claims all;
-	uint64_t free_bytes, claimed, unclaimed, tables;
+	uint64_t free_bytes, claimed, tables;
 
 	if (!read_image(sandbox, &image))
 		return error_sys(err, "read the size of a disk image");
 	all = read_claims(host, image.device, &free_bytes);
-	unclaimed = free_bytes - num_min(free_bytes, all.claimed);
 	claimed = num_max(disk->claimed, image.on_disk);
-	tables = num_min(unclaimed, image.overhead - num_min(image.overhead, claimed));
-	claimed += tables + (unclaimed - tables) / 2;
-	limit = num_min(limit, claimed - num_min(claimed, image.overhead));
-	limit = num_max(limit, num_max(disk->image_limit, image.used));
+	tables = num_min(free_bytes - num_min(free_bytes, all.claimed),
+	                 image.overhead - num_min(image.overhead, claimed));
+	claimed += tables + claim_step(free_bytes, all.claimed + tables, reason);
+	claimed -= num_min(claimed, image.overhead);
+	if (reason == AT_START)
+		claimed = num_max(claimed, image.used + room_to_start(host));
+	limit = num_max(num_min(limit, claimed), num_max(disk->image_limit, image.used));
 	if (note_claim(host, sandbox, &image, limit + image.overhead, err) < 0 ||
 	    disk_image_set_limit(&host->images, sandbox->image_fs, limit, err) < 0)
 		return -1;
@@ -125,20 +160,20 @@ static int raise_limit(const struct host_resources *host, struct spawner_sandbox
 }
 
 static int raise_locked(const struct host_resources *host, struct spawner_sandbox *sandbox,
-                        uint64_t limit, bool waits, struct error *err)
+                        uint64_t limit, enum raise_reason reason, struct error *err)
 {
 	int r;
 
-	if (!disk_claims_lock(&host->images, waits))
+	if (!disk_claims_lock(&host->images, reason != AT_CHECK))
 		return 0; /* the next check tries again */
-	r = raise_limit(host, sandbox, limit, err);
+	r = raise_limit(host, sandbox, limit, reason, err);
 	disk_claims_unlock(&host->images);
 	return r;
 }
 
 int image_watch_start(struct spawner *spawner, struct spawner_sandbox *sandbox, struct error *err)
 {
-	if (raise_locked(&spawner->host, sandbox, sandbox->limits.disk, true, err) < 0)
+	if (raise_locked(&spawner->host, sandbox, sandbox->limits.disk, AT_START, err) < 0)
 		return -1;
 	if (sandbox->disk.image_limit < sandbox->limits.disk)
 		spawner->is_disk_short = true;
@@ -161,7 +196,7 @@ int image_watch_set_limit(const struct host_resources *host, struct spawner_sand
 		                 (unsigned long long)(image.most >> 20));
 	sandbox->limits.disk = bytes;
 	r = bytes < sandbox->disk.image_limit ? lower_limit(host, sandbox, bytes, err)
-	                                      : raise_locked(host, sandbox, bytes, true, err);
+	                                      : raise_locked(host, sandbox, bytes, ON_REQUEST, err);
 	if (r < 0)
 		sandbox->limits.disk = before;
 	return r;
@@ -210,7 +245,7 @@ static void check_image(const struct host_resources *host, struct spawner_sandbo
 		r = lower_limit(host, sandbox, due, &err);
 	else if (due >= disk->image_limit + least_raise ||
 	         (due > disk->image_limit && due == wanted_limit(sandbox, &image)))
-		r = raise_locked(host, sandbox, due, false, &err);
+		r = raise_locked(host, sandbox, due, AT_CHECK, &err);
 	if (r < 0)
 		log_warning("sandbox %s: %s", sandbox->id, err.msg);
 	note_full(sandbox, &image);
@@ -230,10 +265,11 @@ void image_watch_check(struct spawner *spawner)
 			continue;
 		if (all.count == 0 && read_image(sandbox, &image)) {
 			all = read_claims(host, image.device, &free_bytes);
-			spawner->is_disk_short = free_bytes < all.wanted;
+			spawner->is_disk_short = without_reserve(free_bytes) < all.wanted;
 			if (spawner->is_disk_short)
-				more = free_bytes / 5 * 4 / num_max(all.count, 1);
+				more = without_reserve(free_bytes) / num_max(all.count, 1);
 		}
 		check_image(host, sandbox, more);
+		spawner->is_disk_short |= sandbox->disk.image_limit < sandbox->limits.disk;
 	}
 }
