@@ -89,8 +89,8 @@ static void set_bound(int64_t *bound, const json_t *property, const char *key)
 }
 
 /* Tables have the arguments and the bounds of all servers: this one may not have a use for some
- * arguments, and its bounds are narrower, as its schema says. Decoding the arguments again with what
- * the schema has makes the same error with the right names and numbers. */
+ * arguments, and its bounds are narrower, as its schema says. Decoding the arguments again with
+ * what the schema has makes the same error with the right names and numbers. */
 void tools_name_shown(struct mcp_call *call, struct error *err)
 {
 	const struct mcp_tool *tool = call->record;

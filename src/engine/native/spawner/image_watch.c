@@ -6,8 +6,8 @@
  * all. Otherwise each may grow by the same part of it, and the spawner looks fifty times a second.
  *
  * A sandbox that starts takes at most half of the rest, and an eighth of what no image has claimed
- * in any case. Where the others have claimed all, it has 8 MiB of what stays free for the host, until
- * the spawners look next and lower claims: each sandbox can write at once. */
+ * in any case. Where the others have claimed all, it has 8 MiB of what stays free for the host,
+ * until the spawners look next and lower claims: each sandbox can write at once. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
