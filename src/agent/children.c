@@ -6,7 +6,6 @@
 
 #include "agent/agent.h"
 #include "agent/program/tree.h"
-#include "base/clock.h"
 
 enum { SWEEP_MS = 2, SWEEP_MAX_MS = 1000, KILL_MAX_MS = 2000 };
 

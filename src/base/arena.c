@@ -1,7 +1,6 @@
 #include "base/arena.h"
 
 #include <stdalign.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

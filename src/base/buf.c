@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
 
@@ -78,6 +79,24 @@ int buf_printf(struct buf *buf, struct error *err, const char *fmt, ...)
 	va_end(args);
 	buf->len += (size_t)len;
 	return 0;
+}
+
+bool buf_put(struct buf *buf, struct view bytes)
+{
+	struct error full;
+
+	return buf_add(buf, bytes, &full) == 0;
+}
+
+bool buf_putf(struct buf *buf, const char *fmt, ...)
+{
+	AUTO_FREE char *text = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	text = mem_vformat(fmt, args);
+	va_end(args);
+	return buf_put(buf, view_of(text));
 }
 
 void buf_truncate(struct buf *buf, size_t len)

@@ -6,6 +6,7 @@
  *
  *   buf_init() -> buf_add(), buf_clear() ... -> buf_done()    (the caller owns the struct) */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/attr.h"
@@ -37,6 +38,9 @@ static inline void cleanup_buf(struct buf *buf)
 MUST_CHECK int buf_add(struct buf *buf, struct view bytes, struct error *err);
 MUST_CHECK int buf_printf(struct buf *buf, struct error *err, const char *fmt, ...)
         PRINTF_LIKE(3, 4);
+/* The same for a text that may lose what does not fit. Returns whether there was room. */
+bool buf_put(struct buf *buf, struct view bytes);
+bool buf_putf(struct buf *buf, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 void buf_clear(struct buf *buf);                /* empties; keeps at most 64 KiB allocated */
 void buf_truncate(struct buf *buf, size_t len); /* keeps the first len bytes */

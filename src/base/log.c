@@ -35,7 +35,7 @@ static bool is_stderr_writable(void)
 PRINTF_LIKE(2, 0)
 static void write_line(const char *word, const char *fmt, va_list args)
 {
-	char text[1024], shown[1400], line[1536], now[CLOCK_TEXT_SIZE];
+	char text[1024], line[1536], now[CLOCK_TEXT_SIZE];
 	ssize_t written;
 	int len;
 
@@ -43,7 +43,7 @@ static void write_line(const char *word, const char *fmt, va_list args)
 		return;
 	(void)vsnprintf(text, sizeof text, fmt, args);
 	len = snprintf(line, sizeof line, "%s belljar %s: %s\n", clock_text(now), word,
-	               utf8_escape(view_of(text), shown, sizeof shown));
+	               UTF8_ESCAPED(view_of(text), 1400));
 	written = write(STDERR_FILENO, line, (size_t)len);
 	(void)written;
 }

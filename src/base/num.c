@@ -38,10 +38,8 @@ static const char *parse_digits(const char *text, uint64_t *ret)
 static int set_range_error(const char *text, const char *expected, uint64_t min, uint64_t max,
                            struct error *err)
 {
-	char shown[64];
-
 	return error_set(err, ERR_INVALID, "expected %s from %" PRIu64 " to %" PRIu64 ", got '%s'",
-	                 expected, min, max, utf8_escape(view_of(text), shown, sizeof shown));
+	                 expected, min, max, UTF8_ESCAPED(view_of(text), 64));
 }
 
 int num_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret, struct error *err)

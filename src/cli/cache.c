@@ -79,7 +79,7 @@ static void list_entry(void *ctx, const struct package_cache_entry *entry)
 {
 	struct selection *selection = ctx;
 	const char *file = file_name(entry);
-	char when[RECORDS_TEXT_SIZE], shown[CACHE_NAME_MAX * 2];
+	char when[RECORDS_TEXT_SIZE];
 	json_t *object;
 
 	if (!is_selected(selection, file))
@@ -89,7 +89,7 @@ static void list_entry(void *ctx, const struct package_cache_entry *entry)
 		return;
 	if (selection->list == NULL) {
 		out("%12" PRIu64 "  %-20s  %s\n", entry->bytes, records_when(entry->used_s, when),
-		    utf8_escape(view_of(file), shown, sizeof shown));
+		    UTF8_ESCAPED(view_of(file), CACHE_NAME_MAX * 2));
 		return;
 	}
 	object = json_obj();

@@ -130,19 +130,18 @@ static int find_outside(struct cp *cp, struct error *err)
 static void print_result(const struct cp *cp, const struct copy_result *result)
 {
 	const struct transfer_result *moved = &result->moved;
-	char to[512], first[300], directory[512];
+	char to[512];
 
 	(void)utf8_escape(view_of(result->target), to, sizeof to);
 	(void)fprintf(stderr, "belljar: %" PRIu64 " %s%s, %" PRIu64 " bytes, to %s%s%s\n",
 	              moved->entries, moved->entries == 1 ? "entry" : "entries",
 	              result->is_preview ? " would change" : "", moved->bytes,
-	              cp->is_out ? utf8_escape(view_of(host_handle_directory(cp->handle)),
-	                                       directory, sizeof directory)
+	              cp->is_out ? UTF8_ESCAPED(view_of(host_handle_directory(cp->handle)), 512)
 	                         : cp->name,
 	              cp->is_out ? "/" : ":", to);
 	if (moved->skipped != 0)
 		(void)fprintf(stderr, "belljar: " COPY_SKIPPED "\n", moved->skipped,
-		              utf8_escape(view_of(moved->first_skipped), first, sizeof first));
+		              UTF8_ESCAPED(view_of(moved->first_skipped), 300));
 }
 
 /* Each note begins with a line end. */
@@ -246,7 +245,7 @@ static bool is_beside_state(const struct cp *cp, const char *state)
  * as the user's home, may be a target but not a source. */
 static int check_state(const struct cp *cp, const char *state, struct error *err)
 {
-	char real[PATH_MAX], shown[256];
+	char real[PATH_MAX];
 
 	if (realpath(state, real) == NULL)
 		(void)snprintf(real, sizeof real, "%s", state);
@@ -256,7 +255,7 @@ static int check_state(const struct cp *cp, const char *state, struct error *err
 	return error_set(
 	        err, ERR_INVALID,
 	        "'%s' is, or contains, belljar's state directory, which sandboxes must not reach",
-	        utf8_escape(view_of(cp->path), shown, sizeof shown));
+	        UTF8_ESCAPED(view_of(cp->path), 256));
 }
 
 static enum verb_result copy_files(struct cp *cp, const struct verb_call *call, struct error *err)

@@ -102,11 +102,11 @@ static void print_lines(const struct rows *rows)
 	for (size_t i = rows->count; i > 0; i--) {
 		const struct history_row *row = &rows->row[i - 1];
 		char when[RECORDS_TEXT_SIZE], took[32], outcome[2 * HISTORY_OUTCOME_MAX],
-		        what[2 * HISTORY_WHAT_MAX], id[64];
+		        what[2 * HISTORY_WHAT_MAX];
 
 		(void)snprintf(took, sizeof took, "%.3f s", (double)row->duration_ms / 1000);
 		out(LINE, records_when(row->started_s, when),
-		    utf8_escape(view_of(row->sandbox), id, sizeof id), took,
+		    UTF8_ESCAPED(view_of(row->sandbox), 64), took,
 		    utf8_escape(view_of(row->outcome), outcome, sizeof outcome),
 		    utf8_escape(view_of(row->what), what, sizeof what));
 	}

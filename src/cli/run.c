@@ -56,14 +56,14 @@ struct code {
 static int find_named_language(struct code *code, struct error *err)
 {
 	const char *wanted = code->call->options->language;
-	char names[360], shown[80];
+	char names[360];
 
 	if (wanted == NULL)
 		return 0;
 	code->language = language_find(wanted);
 	if (code->language == NULL)
 		return error_set(err, ERR_INVALID, "--language: '%s' is none of %s",
-		                 utf8_escape(view_of(wanted), shown, sizeof shown),
+		                 UTF8_ESCAPED(view_of(wanted), 80),
 		                 language_names(names, sizeof names));
 	return 0;
 }
@@ -93,7 +93,7 @@ static int read_code(struct code *code, struct error *err)
 static int choose_language(struct code *code, struct error *err)
 {
 	const char *file = code->call->operands[0];
-	char names[360], shown[80];
+	char names[360];
 
 	if (code->language == NULL && !code->from_stdin)
 		code->language = language_by_file(file);
@@ -111,7 +111,7 @@ static int choose_language(struct code *code, struct error *err)
 	return error_set(err, ERR_INVALID,
 	                 "'%s': neither the file name nor a first line such as #!/bin/sh tells the "
 	                 "language; give --language, one of %s",
-	                 utf8_escape(view_of(file), shown, sizeof shown), names);
+	                 UTF8_ESCAPED(view_of(file), 80), names);
 }
 
 /* --- arguments --- */

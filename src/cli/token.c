@@ -25,13 +25,12 @@ static int read_arguments(const struct verb_call *call, struct token *token, str
 {
 	const struct options *options = call->options;
 	struct view user = view_of(call->operands[1]);
-	char shown[80];
 
 	if (!token_is_user(user))
 		return error_set(err, ERR_INVALID,
 		                 "token: the user '%s' is not 1 to %d letters, digits and . _ @ + "
 		                 "-, a letter or digit first",
-		                 utf8_escape(user, shown, sizeof shown), TOKEN_USER_MAX);
+		                 UTF8_ESCAPED(user, 80), TOKEN_USER_MAX);
 	memcpy(token->user, user.ptr, user.len);
 	if (options->note != NULL && !token_is_note(view_of(options->note)))
 		return error_set(err, ERR_INVALID,

@@ -69,7 +69,6 @@ int host_rules_add(struct host_rules *rules, struct view text, enum host_rules_k
                    struct error *err)
 {
 	struct host_rule rule = { 0 };
-	char shown[80];
 
 	text = view_trim(text);
 	if (text.len == 0)
@@ -77,7 +76,7 @@ int host_rules_add(struct host_rules *rules, struct view text, enum host_rules_k
 	if (rules->count == HOST_RULES_MAX)
 		return error_set(err, ERR_LIMIT, "more than %d hosts", HOST_RULES_MAX);
 	if (read_rule(text, kind, &rule, err) < 0)
-		return error_wrap(err, "'%s'", utf8_escape(text, shown, sizeof shown));
+		return error_wrap(err, "'%s'", UTF8_ESCAPED(text, 80));
 	rules->items[rules->count++] = rule;
 	return 0;
 }

@@ -10,10 +10,7 @@
 
 static int refuse_host(struct view text, const char *why, struct error *err)
 {
-	char shown[80];
-
-	return error_set(err, ERR_INVALID, "'%s' is not a host: %s",
-	                 utf8_escape(text, shown, sizeof shown), why);
+	return error_set(err, ERR_INVALID, "'%s' is not a host: %s", UTF8_ESCAPED(text, 80), why);
 }
 
 static bool is_name_byte(unsigned char c)

@@ -123,13 +123,11 @@ static int read_length(struct secret_answer *answer, struct view value, struct e
 
 static int refuse_coding(const char *field, struct view value, struct error *err)
 {
-	char shown[64];
-
 	return error_set(err, ERR_UNSUPPORTED,
 	                 "the host's answer has %s '%s', which the request did not ask for and in "
 	                 "which belljar cannot find the secret: the answer was not passed on; ask "
 	                 "for this without the secret",
-	                 field, utf8_escape(value, shown, sizeof shown));
+	                 field, UTF8_ESCAPED(value, 64));
 }
 
 /* Fields for this connection only, which is closed behind the answer. */

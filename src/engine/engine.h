@@ -64,7 +64,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "engine/spec.h"
 
 struct engine;

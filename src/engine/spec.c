@@ -316,8 +316,6 @@ bool spec_is_image(const char *text)
 
 static int check_image(const struct spec *spec, struct error *err)
 {
-	char shown[120];
-
 	if (memchr(spec->image, '\0', sizeof spec->image) == NULL)
 		return error_set(err, ERR_INVALID, "'image' is longer than %d bytes",
 		                 SPEC_IMAGE_MAX);
@@ -326,7 +324,7 @@ static int check_image(const struct spec *spec, struct error *err)
 	return error_set(err, ERR_INVALID,
 	                 "image: '%s' is not the name of an image, such as python:3 or "
 	                 "registry.example/team/tools:1.2",
-	                 utf8_escape(view_of(spec->image), shown, sizeof shown));
+	                 UTF8_ESCAPED(view_of(spec->image), 120));
 }
 
 int spec_check(const struct spec *spec, struct error *err)

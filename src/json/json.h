@@ -39,6 +39,7 @@ MUST_CHECK int json_read(struct view text, const struct json_limits *limits, jso
  * the whole string would not pass. */
 const char *json_as_text(const json_t *value);
 const char *json_text(const json_t *object, const char *key); /* the string member `key` */
+struct view json_view(const json_t *string); /* all of a string, with any U+0000 in it */
 json_t *json_member(const json_t *object, const char *key, json_type type);
 
 bool json_has(const json_t *object, const char *key);

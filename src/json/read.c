@@ -72,6 +72,11 @@ json_t *json_member(const json_t *object, const char *key, json_type type)
 	return value != NULL && json_typeof(value) == type ? value : NULL;
 }
 
+struct view json_view(const json_t *string)
+{
+	return (struct view){ json_string_value(string), json_string_length(string) };
+}
+
 const char *json_as_text(const json_t *value)
 {
 	const char *text = json_string_value(value);
@@ -109,14 +114,9 @@ bool json_as_int(const json_t *value, json_int_t *ret)
 
 const char *json_describe(const json_t *value, char *out, size_t size)
 {
-	char shown[48];
-
 	switch (json_typeof(value)) {
 	case JSON_STRING:
-		(void)utf8_escape(
-		        (struct view){ json_string_value(value), json_string_length(value) }, shown,
-		        sizeof shown);
-		(void)snprintf(out, size, "the string \"%s\"", shown);
+		(void)snprintf(out, size, "the string \"%s\"", UTF8_ESCAPED(json_view(value), 48));
 		break;
 	case JSON_INTEGER:
 		(void)snprintf(out, size, "the number %" JSON_INTEGER_FORMAT,

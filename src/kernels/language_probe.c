@@ -149,7 +149,6 @@ int language_not_found(const struct language_found *found, const struct language
 {
 	char names[340] = "";
 	struct buf list = buf_fixed(names, sizeof names);
-	struct error full;
 
 	if (is_package(found, language))
 		return error_set(
@@ -160,8 +159,7 @@ int language_not_found(const struct language_found *found, const struct language
 		        "this again");
 	for (size_t i = 0; i < language_count; i++)
 		if (found->of[i].runner >= 0)
-			(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "",
-			                  languages[i].name);
+			buf_putf(&list, "%s%s", list.len != 0 ? ", " : "", languages[i].name);
 	return error_set(err, ERR_NOT_FOUND,
 	                 "there is no interpreter for %s in this sandbox; available: %s (more can "
 	                 "be installed on this machine, or in its image)",

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "base/error.h"
 #include "base/mem.h"
 #include "mcp/internal.h"
 
@@ -43,10 +42,8 @@ void batch_add_request(struct mcp_batch *batch)
 
 static void append_text(struct mcp_batch *batch, struct view text)
 {
-	struct error err;
-
-	if (buf_add(&batch->text, view_of(batch->text.len == 0 ? "[" : ","), &err) < 0 ||
-	    buf_add(&batch->text, text, &err) < 0)
+	if (!buf_put(&batch->text, view_of(batch->text.len == 0 ? "[" : ",")) ||
+	    !buf_put(&batch->text, text))
 		abort(); /* ERROR_MAX is too small */
 }
 
@@ -75,9 +72,7 @@ static void count_response(struct mcp_batch *batch)
 	if (--batch->expected != 0)
 		return;
 	if (batch->session != NULL && batch->text.len != 0) {
-		struct error err;
-
-		if (buf_add(&batch->text, view_of("]"), &err) < 0)
+		if (!buf_put(&batch->text, view_of("]")))
 			abort();
 		sink_send(batch->sink, MCP_RESPONSE, buf_view(&batch->text));
 	}

@@ -71,8 +71,6 @@ static const struct method *find_method(const struct mcp_call *call, unsigned er
 
 static void respond_unknown_method(struct mcp_call *call)
 {
-	char shown[80];
-
 	/* Clients send this method to find out whether the server has the stateless era. */
 	if (!mcp_revision_has(call->revision, MCP_STATELESS) &&
 	    strcmp(call->method, "server/discover") == 0) {
@@ -81,10 +79,9 @@ static void respond_unknown_method(struct mcp_call *call)
 		                   "' and '" MCP_META_CAPABILITIES "'");
 		return;
 	}
-	call_respond_error(call, RPC_METHOD_NOT_FOUND, NULL,
-	                   "method '%s' is not known in revision %s",
-	                   utf8_escape(view_of(call->method), shown, sizeof shown),
-	                   mcp_revision_name(call->revision));
+	call_respond_error(
+	        call, RPC_METHOD_NOT_FOUND, NULL, "method '%s' is not known in revision %s",
+	        UTF8_ESCAPED(view_of(call->method), 80), mcp_revision_name(call->revision));
 }
 
 static void respond_invalid_meta(struct mcp_call *call, const struct request_meta *meta)
@@ -113,7 +110,6 @@ void methods_respond_without_meta(struct mcp_call *call)
 static void respond_unsupported_version(struct mcp_call *call, const struct request_meta *meta)
 {
 	json_t *data = json_obj();
-	char shown[64];
 
 	json_set(data, "supported", json_list_of(json_str(mcp_revision_name(MCP_FIRST_STATELESS))));
 	json_set(data, "requested",
@@ -122,7 +118,7 @@ static void respond_unsupported_version(struct mcp_call *call, const struct requ
 	                 utf8_prefix(meta->version, strlen(meta->version), RPC_ID_MAX) }));
 	call_respond_error(call, RPC_UNSUPPORTED_VERSION, data,
 	                   "protocol version '%s' is not supported without a handshake; use %s",
-	                   utf8_escape(view_of(meta->version), shown, sizeof shown),
+	                   UTF8_ESCAPED(view_of(meta->version), 64),
 	                   mcp_revision_name(MCP_FIRST_STATELESS));
 }
 

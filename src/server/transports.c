@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/attr.h"
 #include "base/log.h"
 #include "loop/loop.h"
 #include "server/http/http_service.h"

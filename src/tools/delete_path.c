@@ -38,27 +38,23 @@ static void on_removed(struct file_work *file, const struct files_reply *reply)
 {
 	const bool recursive = container_of(file, struct delete_path, file)->args->recursive;
 	json_t *structured = json_obj(), *content = json_list();
-	char shown[SHOWN];
 
 	json_set(structured, "path", json_str(file->path));
 	json_set(structured, "deleted", json_int((json_int_t)reply->done.count));
-	json_push(content,
-	          mcp_text("deleted '%s' (%" PRIu64 " %s)",
-	                   utf8_escape(view_of(file->path), shown, sizeof shown), reply->done.count,
-	                   reply->done.count == 1 ? "entry" : "entries"));
+	json_push(content, mcp_text("deleted '%s' (%" PRIu64 " %s)",
+	                            UTF8_ESCAPED(view_of(file->path), SHOWN), reply->done.count,
+	                            reply->done.count == 1 ? "entry" : "entries"));
 	file_report_change(&file->work, file->path, recursive);
 	work_answer(&file->work, content, structured);
 }
 
 static void on_failed(struct file_work *file, const struct error *why)
 {
-	char shown[SHOWN];
-
 	if (why->errnum == ENOTEMPTY)
 		file_work_fail(file, ERR_INVALID,
 		               "'%s' is a directory that is not empty: set recursive to true to "
 		               "delete everything in it",
-		               utf8_escape(view_of(file->path), shown, sizeof shown));
+		               UTF8_ESCAPED(view_of(file->path), SHOWN));
 	else
 		file_work_fail_path(file, why);
 }

@@ -50,12 +50,10 @@ static void respond_kept(struct mcp_call *call, const struct delete_args *a)
 {
 	json_t *structured = json_obj(), *content = json_list();
 	static const char message[] = "not deleted: the user declined, and all files are kept";
-	char shown[80];
 
-	(void)utf8_escape(view_of(a->sandbox), shown, sizeof shown);
 	json_set(structured, "id", json_str(a->sandbox));
 	json_set(structured, "message", json_str(message));
-	json_push(content, mcp_text("%s: %s", shown, message));
+	json_push(content, mcp_text("%s: %s", UTF8_ESCAPED(view_of(a->sandbox), 80), message));
 	mcp_respond_content(call, content, structured);
 }
 
@@ -64,10 +62,9 @@ static int ask_then_delete(struct mcp_call *call, const struct delete_args *a, s
 {
 	static const char key[] = "confirm_delete";
 	AUTO_FREE char *message = NULL;
-	char shown[80];
 
 	message = mem_format("Delete the sandbox '%s' with all its files? They cannot be restored.",
-	                     utf8_escape(view_of(a->sandbox), shown, sizeof shown));
+	                     UTF8_ESCAPED(view_of(a->sandbox), 80));
 	mcp_ask(call, key, MCP_ASK_FORM, mcp_form(message, json_obj()));
 	if (!mcp_await_answers(call))
 		return 0;

@@ -116,14 +116,13 @@ static void on_second_stat(struct file_work *file, const struct files_reply *rep
 		           .path = view_of(file->path) },
 	};
 	const struct wire_entry now = file_work_entry(reply);
-	char shown[SHOWN];
 
 	if (now.size != e->size || now.modified_ms != e->modified_ms) {
 		file_work_fail(
 		        file, ERR_INVALID,
 		        "'%s' was changed by another program meanwhile, so nothing was edited: "
 		        "read it again and try again",
-		        utf8_escape(view_of(file->path), shown, sizeof shown));
+		        UTF8_ESCAPED(view_of(file->path), SHOWN));
 		return;
 	}
 	file_work_request(file, &request, buf_view(&e->text), REPLY_MAX, on_written);
@@ -149,15 +148,13 @@ static bool edits_are_ascii(const struct edit_file *e)
 
 static void fail_not_utf8(struct file_work *file)
 {
-	char shown[SHOWN];
-
 	file_work_fail(
 	        file, ERR_INVALID,
 	        "'%s' was not changed: it is not UTF-8 text, and in such a file only an ASCII "
 	        "text that it has can be replaced. Read it with encoding \"latin-1\" or "
 	        "\"utf-16\" and write all of it with write_file and that encoding, or change "
 	        "it with a program",
-	        utf8_escape(view_of(file->path), shown, sizeof shown));
+	        UTF8_ESCAPED(view_of(file->path), SHOWN));
 }
 
 static void on_text(struct file_work *file, const struct files_reply *reply)
@@ -166,7 +163,6 @@ static void on_text(struct file_work *file, const struct files_reply *reply)
 	struct view text = reply->bytes.len != 0 ? reply->bytes : view_of("");
 	bool is_text = file_is_text(&(struct view){ text.ptr, text.len }, false);
 	struct error err;
-	char shown[SHOWN];
 
 	if (!is_text && !edits_are_ascii(e)) {
 		fail_not_utf8(file);
@@ -178,7 +174,7 @@ static void on_text(struct file_work *file, const struct files_reply *reply)
 			return;
 		}
 		(void)error_wrap(&err, "'%s' was not changed",
-		                 utf8_escape(view_of(file->path), shown, sizeof shown));
+		                 UTF8_ESCAPED(view_of(file->path), SHOWN));
 		work_fail(&file->work, &err);
 		return;
 	}
@@ -191,7 +187,6 @@ static void on_stat(struct file_work *file, const struct files_reply *reply)
 	struct edit_file *e = container_of(file, struct edit_file, file);
 	struct wire_message request = { .type = WIRE_READ };
 	const struct wire_entry entry = file_work_entry(reply);
-	char shown[SHOWN];
 
 	e->size = entry.size;
 	e->modified_ms = entry.modified_ms;
@@ -199,8 +194,7 @@ static void on_stat(struct file_work *file, const struct files_reply *reply)
 		file_work_fail(file, ERR_LIMIT,
 		               "'%s' has %" PRIu64 " bytes, and files of at most %d can be edited: "
 		               "change it with a program, for example sed",
-		               utf8_escape(view_of(file->path), shown, sizeof shown), entry.size,
-		               FILE_MAX);
+		               UTF8_ESCAPED(view_of(file->path), SHOWN), entry.size, FILE_MAX);
 		return;
 	}
 	/* If the file grows between this stat and the read, the second stat shows the new size. */

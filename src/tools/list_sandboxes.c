@@ -51,10 +51,9 @@ static bool add_sandbox(void *ctx, const struct sandbox_row *row)
 	at = list->total++ - list->args->offset;
 	if (at >= 0 && at < list->args->limit) {
 		AUTO_FREE char *line = sandbox_line(row);
-		struct error full; /* a line has at most 460 bytes */
 
 		json_push(list->sandboxes, sandbox_json(row));
-		(void)!buf_printf(&list->lines, &full, "\n%s", line);
+		buf_putf(&list->lines, "\n%s", line);
 	}
 	return true;
 }

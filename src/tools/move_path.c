@@ -209,12 +209,12 @@ static void on_parents(struct file_work *file, const struct files_reply *reply)
 static void fail_permission(struct move_path *m)
 {
 	const char *home = m->file.home != NULL ? m->file.home : SPEC_WORKSPACE;
-	char from[SHOWN], to[SHOWN];
+	char to[SHOWN];
 
 	file_work_fail(&m->file, ERR_INVALID,
 	               "the sandbox's user may not move '%s' to '%s': files below %s and /tmp may "
 	               "be moved, and copy: true leaves the source as it is",
-	               utf8_escape(view_of(m->source), from, sizeof from),
+	               UTF8_ESCAPED(view_of(m->source), SHOWN),
 	               utf8_escape(view_of(m->target), to, sizeof to), home);
 }
 
@@ -223,7 +223,6 @@ static void on_not_renamed(struct file_work *file, const struct error *why)
 {
 	struct move_path *m = container_of(file, struct move_path, file);
 	const char *slash = strrchr(m->target, '/');
-	char shown[SHOWN];
 
 	if (why->kind == ERR_NOT_FOUND && !m->made_parents && slash != NULL && slash != m->target) {
 		AUTO_FREE char *above = mem_format("%.*s", (int)(slash - m->target), m->target);
@@ -235,7 +234,7 @@ static void on_not_renamed(struct file_work *file, const struct error *why)
 		start_copy_or_fail(m);
 	} else if (why->errnum == EEXIST || why->errnum == ENOTEMPTY) {
 		file_work_fail(file, ERR_INVALID, "'%s' exists already: %s",
-		               utf8_escape(view_of(m->target), shown, sizeof shown),
+		               UTF8_ESCAPED(view_of(m->target), SHOWN),
 		               m->args->overwrite ? "delete it first"
 		                                  : "set overwrite to true to replace it");
 	} else if (why->errnum == EACCES || why->errnum == EPERM || why->errnum == EROFS) {

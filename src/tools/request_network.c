@@ -107,8 +107,7 @@ static bool has_consent(struct mcp_call *call, const struct request_args *a, con
 {
 	static const char key[] = "allow_network";
 	AUTO_BUF struct buf message;
-	char why[WHY_MAX * 2], host[NET_HOST_SIZE * 2];
-	struct error ignored;
+	char why[WHY_MAX * 2];
 
 	*is_waiting = false;
 	buf_init(&message, 8192);
@@ -118,14 +117,13 @@ static bool has_consent(struct mcp_call *call, const struct request_args *a, con
 		                "administrator: --allow-hosts");
 		return false;
 	}
-	(void)!buf_printf(&message, &ignored,
-	                  "Allow programs in the sandbox %s to connect to these hosts?", id);
+	buf_putf(&message, "Allow programs in the sandbox %s to connect to these hosts?", id);
 	for (size_t i = 0; i < a->hosts.count; i++)
-		(void)!buf_printf(&message, &ignored, "\n%s",
-		                  utf8_escape(view_of(a->hosts.items[i]), host, sizeof host));
+		buf_putf(&message, "\n%s",
+		         UTF8_ESCAPED(view_of(a->hosts.items[i]), NET_HOST_SIZE * 2));
 	/* The reason is the model's, which a page or a file may have misled. */
-	(void)!buf_printf(&message, &ignored, "\nThe assistant says why: \"%s\"",
-	                  utf8_escape(view_of(a->why), why, sizeof why));
+	buf_putf(&message, "\nThe assistant says why: \"%s\"",
+	         utf8_escape(view_of(a->why), why, sizeof why));
 	mcp_ask(call, key, MCP_ASK_FORM, mcp_form(buf_text(&message), make_choice()));
 	if (!mcp_await_answers(call)) {
 		*is_waiting = true;

@@ -123,15 +123,15 @@ static const struct param params[] = {
 static int set_unknown_language(const char *typed, struct error *err)
 {
 	struct nearest best = { 0 };
-	char names[360], printable[64];
+	char names[360];
 
 	for (size_t i = 0; i < language_count; i++)
 		nearest_consider(&best, typed, languages[i].name);
 	return error_set(
 	        err, ERR_INVALID, "argument 'language': \"%s\" is not known%s%s%s; there are: %s",
-	        utf8_escape(view_of(typed), printable, sizeof printable),
-	        best.name != NULL ? ", did you mean \"" : "", best.name != NULL ? best.name : "",
-	        best.name != NULL ? "\"?" : "", language_names(names, sizeof names));
+	        UTF8_ESCAPED(view_of(typed), 64), best.name != NULL ? ", did you mean \"" : "",
+	        best.name != NULL ? best.name : "", best.name != NULL ? "\"?" : "",
+	        language_names(names, sizeof names));
 }
 
 static int check_session(const struct language *language, const char *session, struct error *err)

@@ -71,8 +71,6 @@ static const struct param params[] = {
  * No such file or directory" does not say what is wrong. A path may have spaces. */
 static int check_program(const char *program, struct error *err)
 {
-	char shown[80];
-
 	if (program[0] == '\0')
 		return error_set(err, ERR_INVALID,
 		                 "argument 'argv[0]': expected a program, got an empty string");
@@ -80,7 +78,7 @@ static int check_program(const char *program, struct error *err)
 		return error_set(err, ERR_INVALID,
 		                 "argument 'argv[0]': '%s' is not the name of a program: give each "
 		                 "argument its own string, or pass a shell line as 'command'",
-		                 utf8_escape(view_of(program), shown, sizeof shown));
+		                 UTF8_ESCAPED(view_of(program), 80));
 	return work_check_path(program, err);
 }
 

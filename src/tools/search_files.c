@@ -100,12 +100,6 @@ static json_t *full_path(const struct search_files *s, struct view found)
 	                   found.ptr);
 }
 
-static const char *show_path(json_t *path, char *out, size_t size)
-{
-	return utf8_escape((struct view){ json_string_value(path), json_string_length(path) }, out,
-	                   size);
-}
-
 /* Adds a match, which it owns from now on. Its text begins at `before`, and is removed again if the
  * JSON has no room for it; false then. */
 static bool push_match(struct search_files *s, json_t *match, size_t before)
@@ -127,16 +121,15 @@ static bool add_line(struct search_files *s, const struct wire_match *match)
 {
 	json_t *path = full_path(s, match->path), *object;
 	struct view line = match->text;
-	char shown[PATH_SHOWN + 1], text[LINE_SHOWN * 4 + 8];
+	char text[LINE_SHOWN * 4 + 8];
 	const size_t before = s->text.len;
-	struct error full;
 
 	if (line.len > LINE_SHOWN)
 		line.len = utf8_prefix(line.ptr, line.len, LINE_SHOWN);
 	(void)utf8_escape(line, text, sizeof text);
-	if (buf_printf(&s->text, &full, "%s:%" PRIu64 ":%s%s\n",
-	               show_path(path, shown, sizeof shown), match->line, text,
-	               line.len < match->text.len ? "..." : "") < 0) {
+	if (!buf_putf(&s->text, "%s:%" PRIu64 ":%s%s\n",
+	              UTF8_ESCAPED(json_view(path), PATH_SHOWN + 1), match->line, text,
+	              line.len < match->text.len ? "..." : "")) {
 		json_decref(path);
 		return false;
 	}
@@ -152,12 +145,11 @@ static bool add_line(struct search_files *s, const struct wire_match *match)
 static bool add_name(struct search_files *s, const struct wire_entry *entry)
 {
 	json_t *path = full_path(s, entry->path), *object;
-	char shown[PATH_SHOWN + 1];
 	const size_t before = s->text.len;
-	struct error full;
 
-	if (buf_printf(&s->text, &full, "%s%s  %" PRIu64 "\n", show_path(path, shown, sizeof shown),
-	               entry->type == WIRE_FILE_DIRECTORY ? "/" : "", entry->size) < 0) {
+	if (!buf_putf(&s->text, "%s%s  %" PRIu64 "\n",
+	              UTF8_ESCAPED(json_view(path), PATH_SHOWN + 1),
+	              entry->type == WIRE_FILE_DIRECTORY ? "/" : "", entry->size)) {
 		json_decref(path);
 		return false;
 	}

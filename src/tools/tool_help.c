@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/text/utf8.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
 #include "tools/run/module_help.h"
@@ -91,14 +90,12 @@ static void answer_list(struct tool_help *h, const struct module_reply *reply)
 	json_t *structured = json_obj();
 	AUTO_BUF struct buf text;
 	size_t shown = 0;
-	struct error full;
 	char note[NOTE_ROOM];
 
 	buf_init(&text, answer_text_room(h->work.context->max_output));
 	while (shown < reply->modules.count &&
-	       buf_printf(&text, &full, "%s%s%s\n", records[shown].name,
-	                  records[shown].summary[0] != '\0' ? ": " : "",
-	                  records[shown].summary) == 0)
+	       buf_putf(&text, "%s%s%s\n", records[shown].name,
+	                records[shown].summary[0] != '\0' ? ": " : "", records[shown].summary))
 		shown++;
 	json_set(structured, "modules", first_records(reply, "modules", shown));
 	if (reply->total == 0)
@@ -149,13 +146,12 @@ static void answer_module(struct tool_help *h, const struct module_reply *reply)
 	bool is_one = h->args->function != NULL;
 	json_t *structured = json_obj();
 	AUTO_BUF struct buf text;
-	struct error full;
 	char note[NOTE_ROOM];
 	size_t shown = 0;
 
 	buf_init(&text, answer_text_room(h->work.context->max_output));
 	if (!is_one && doc[0] != '\0')
-		(void)!buf_printf(&text, &full, "%s\n\n", doc);
+		buf_putf(&text, "%s\n\n", doc);
 	while (shown < reply->functions.count && add_item(&items[shown], &text))
 		shown++;
 	json_set(structured, "module", json_str(module));

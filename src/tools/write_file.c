@@ -61,7 +61,6 @@ static void answer_write(struct write_file *w)
 {
 	json_t *structured = json_obj();
 	json_t *content = json_list();
-	char shown[SHOWN];
 
 	json_set(structured, "path", json_str(w->file.path));
 	json_set(structured, "bytes", json_int((json_int_t)w->bytes));
@@ -71,8 +70,8 @@ static void answer_write(struct write_file *w)
 	                            !w->exists        ? "created"
 	                            : w->args->append ? "appended to"
 	                                              : "replaced",
-	                            utf8_escape(view_of(w->file.path), shown, sizeof shown),
-	                            w->bytes, w->args->append ? " added" : "", w->size));
+	                            UTF8_ESCAPED(view_of(w->file.path), SHOWN), w->bytes,
+	                            w->args->append ? " added" : "", w->size));
 	file_report_change(&w->file.work, w->file.path, false);
 	work_answer(&w->file.work, content, structured);
 }
@@ -106,8 +105,6 @@ static void on_written(struct file_work *file, const struct files_reply *reply)
  * refused. */
 static int choose_temporary(struct write_file *w, const struct wire_entry *old, struct error *err)
 {
-	char shown[SHOWN];
-
 	if (!w->args->executable || old->type == WIRE_FILE_DIRECTORY ||
 	    (old->type == WIRE_FILE_REGULAR && (old->perm & 0111) != 0))
 		return 0;
@@ -115,7 +112,7 @@ static int choose_temporary(struct write_file *w, const struct wire_entry *old, 
 		return error_set(err, ERR_INVALID,
 		                 "'%s' exists and keeps its permissions when it is %s: leave "
 		                 "executable out, and run chmod +x",
-		                 utf8_escape(view_of(w->file.path), shown, sizeof shown),
+		                 UTF8_ESCAPED(view_of(w->file.path), SHOWN),
 		                 w->args->append ? "appended to" : "written through a link");
 	w->temporary = mem_format("%s.%08" PRIx32, w->file.path, (uint32_t)random_number());
 	return 0;
@@ -168,16 +165,15 @@ static void on_directory(struct file_work *file, const struct files_reply *reply
 {
 	const struct write_file *w = container_of(file, struct write_file, file);
 	json_t *structured = json_obj(), *content = json_list();
-	char shown[SHOWN];
 
 	(void)reply;
 	json_set(structured, "path", json_str(file->path));
 	json_set(structured, "bytes", json_int(0));
 	json_set(structured, "size", json_int(0));
 	json_set(structured, "created", json_boolean(!w->exists));
-	json_push(content, mcp_text("the directory '%s' exists %s",
-	                            utf8_escape(view_of(file->path), shown, sizeof shown),
-	                            w->exists ? "already" : "now"));
+	json_push(content,
+	          mcp_text("the directory '%s' exists %s", UTF8_ESCAPED(view_of(file->path), SHOWN),
+	                   w->exists ? "already" : "now"));
 	file_report_change(&file->work, file->path, false);
 	work_answer(&file->work, content, structured);
 }

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/num.h"
 
 /* Bytes of a line that do not count: a byte order mark (3) and a CR. */
@@ -72,9 +71,7 @@ static void discard_bytes(struct line_reader *reader, struct view bytes)
 /* Appends to the partial line, or begins to discard it if it gets too long. */
 static void append_partial(struct line_reader *reader, struct view bytes)
 {
-	struct error full;
-
-	if (!reader->skipping && buf_add(&reader->partial, bytes, &full) == 0)
+	if (!reader->skipping && buf_put(&reader->partial, bytes))
 		return;
 	if (!reader->skipping) {
 		reader->skipping = true;
@@ -107,7 +104,6 @@ static void finish_line(struct line_reader *reader, struct view last)
 void line_reader_feed(struct line_reader *reader, struct view bytes)
 {
 	const char *end;
-	struct error full;
 
 	assert(!reader->paused && reader->held.len == 0 && bytes.len <= LINE_READER_FEED_MAX);
 	while (!reader->paused && bytes.len != 0 &&
@@ -119,7 +115,7 @@ void line_reader_feed(struct line_reader *reader, struct view bytes)
 		bytes.len -= len + 1;
 	}
 	if (reader->paused)
-		(void)!buf_add(&reader->held, bytes, &full); /* cannot fail: see the assertion */
+		buf_put(&reader->held, bytes); /* cannot fail: see the assertion */
 	else if (bytes.len != 0)
 		append_partial(reader, bytes);
 }

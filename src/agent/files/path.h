@@ -8,7 +8,6 @@
  * the path as the client wrote it. */
 #pragma once
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -19,7 +19,6 @@
  *   write_order_watch()  for a descriptor, before the program starts
  *   write_order_add(), write_order_next() ..., write_order_remove()  for its pump */
 #pragma once
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,7 +1,6 @@
 #include "base/text/utf8.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -20,3 +20,6 @@ size_t utf8_prefix(const char *text, size_t len, size_t max);
  * and bytes that are not UTF-8 become \n, \xNN or \uNNNN. A text that does not fit is cut and
  * ends in "...". Returns out; sizes below 8 give "". */
 const char *utf8_escape(struct view v, char *out, size_t size);
+/* The same for one use as an argument, in memory that lasts until the end of the enclosing block.
+ * `size_` is a constant. */
+#define UTF8_ESCAPED(view_, size_) utf8_escape(view_, (char[size_]){ 0 }, size_)

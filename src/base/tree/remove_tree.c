@@ -64,7 +64,6 @@ static int enter_child(struct walk *walk, int at, const char *name, struct error
 {
 	struct stat st;
 	AUTO_FD int fd = open_child_dir(at, name, 0700, &st);
-	char shown[SHOW_SIZE];
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
@@ -72,7 +71,7 @@ static int enter_child(struct walk *walk, int at, const char *name, struct error
 		return set_entry_error(walk, name, err);
 	if (walk->dirs.depth == REMOVE_DEPTH_MAX)
 		return error_set(err, ERR_LIMIT, "%s: is more than %d directories deep",
-		                 utf8_escape(walk->path, shown, sizeof shown), REMOVE_DEPTH_MAX);
+		                 UTF8_ESCAPED(walk->path, SHOW_SIZE), REMOVE_DEPTH_MAX);
 	if (walk->dirs.depth != 0)
 		(void)snprintf(level_at(walk, walk->dirs.depth - 1)->name, NAME_MAX + 1, "%s",
 		               name);

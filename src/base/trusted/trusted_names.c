@@ -368,14 +368,13 @@ int trusted_parse(const char *list, uint64_t *ret, struct error *err)
 {
 	struct view rest = view_of(list), name;
 	uint64_t set = 0, one;
-	char shown[80];
 
 	while (next_part(&rest, ',', &name)) {
 		if (!find_kind(name, &one))
 			return error_set(err, ERR_INVALID,
 			                 "'%s' is not a kind of trusted files: write 'all', or "
 			                 "names from the list in 'man belljar'",
-			                 utf8_escape(name, shown, sizeof shown));
+			                 UTF8_ESCAPED(name, 80));
 		set |= one;
 	}
 	*ret = set;

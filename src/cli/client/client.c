@@ -2,13 +2,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/attr.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/text/utf8.h"
 #include "cli/client/client.h"
-#include "cli/client/client_link.h"
 #include "cli/client/client_show.h"
 #include "cli/client/client_tour.h"
 #include "cli/support/attachment.h"
@@ -174,12 +172,11 @@ static int read_arguments(struct client *client, struct error *err)
 static int take_words(struct client *client, const char *const *operands, struct error *err)
 {
 	size_t count = 0;
-	char shown[80];
 
 	for (; *operands != NULL && ((*operands)[0] != '-' || (*operands)[1] == '\0'); operands++) {
 		if (count == CLIENT_WORDS_MAX)
 			return error_set(err, ERR_INVALID, "client: unexpected argument '%s'",
-			                 utf8_escape(view_of(*operands), shown, sizeof shown));
+			                 UTF8_ESCAPED(view_of(*operands), 80));
 		client->words[count++] = *operands;
 	}
 	client->flags = operands;
@@ -188,7 +185,7 @@ static int take_words(struct client *client, const char *const *operands, struct
 		        err, ERR_INVALID,
 		        "client: '%s' is a flag for a server that the client starts; leave "
 		        "it out with --http",
-		        utf8_escape(view_of(operands[0]), shown, sizeof shown));
+		        UTF8_ESCAPED(view_of(operands[0]), 80));
 	return client->url != NULL || client->token_env == NULL
 	               ? 0
 	               : error_set(err, ERR_INVALID, "client: --token-env needs --http");
@@ -196,7 +193,6 @@ static int take_words(struct client *client, const char *const *operands, struct
 
 static int choose_action(struct client *client, const struct client_action **ret, struct error *err)
 {
-	char shown[80];
 	const struct client_action *action = NULL;
 
 	if (client->words[0] != NULL)
@@ -216,10 +212,8 @@ static int choose_action(struct client *client, const struct client_action **ret
 	                                        : 2;
 	     i < CLIENT_WORDS_MAX; i++)
 		if (client->words[i] != NULL)
-			return error_set(
-			        err, ERR_INVALID, "client %s: unexpected argument '%s'",
-			        action->name,
-			        utf8_escape(view_of(client->words[i]), shown, sizeof shown));
+			return error_set(err, ERR_INVALID, "client %s: unexpected argument '%s'",
+			                 action->name, UTF8_ESCAPED(view_of(client->words[i]), 80));
 	return action->takes_json ? read_arguments(client, err) : 0;
 }
 
@@ -227,13 +221,12 @@ static int run_tour(struct client *client, const json_t *server, struct error *e
 {
 	const json_t *info = json_object_get(server, "serverInfo");
 	const char *title = json_text(info, "title"), *version = json_text(info, "version");
-	char shown[80];
 
 	out("%s a server, as an MCP client does: %s",
 	    client->url != NULL ? "Connected to" : "Started",
-	    utf8_escape(view_of(title != NULL ? title : "?"), shown, sizeof shown));
+	    UTF8_ESCAPED(view_of(title != NULL ? title : "?"), 80));
 	out(" %s. Each line with > is a tool call; its result follows.\n\n",
-	    utf8_escape(view_of(version != NULL ? version : "?"), shown, sizeof shown));
+	    UTF8_ESCAPED(view_of(version != NULL ? version : "?"), 80));
 	return tour_run(&client->link, &client->failed, err);
 }
 

@@ -167,7 +167,6 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
 	struct client_http *http = exchange->http;
 	struct view piece = { bytes, size * count };
 	size_t had = http->in->len;
-	struct error ignored;
 	int r = 0;
 
 	if (exchange->body == BODY_UNKNOWN)
@@ -179,7 +178,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
 	else if (exchange->body == BODY_EVENTS)
 		r = sse_reader_feed(&http->events, piece, http->in, &exchange->why);
 	else if (exchange->body == BODY_REFUSAL)
-		(void)!buf_add(&exchange->refusal, piece, &ignored); /* the rest is not needed */
+		buf_put(&exchange->refusal, piece); /* the rest is not needed */
 	else
 		r = error_set(&exchange->why, ERR_SYNTAX,
 		              "%s does not answer in MCP: the URL must be the one of an MCP "

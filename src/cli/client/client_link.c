@@ -254,11 +254,9 @@ static int answer_request(struct link *link, const json_t *message, const char *
 static int set_rpc_error(const char *method, const json_t *error, struct error *err)
 {
 	const char *message = json_text(error, "message");
-	char shown[360];
 
 	return error_set(err, ERR_INVALID, "%s was refused: %s (%lld)", method,
-	                 utf8_escape(view_of(message != NULL ? message : "no reason given"), shown,
-	                             sizeof shown),
+	                 UTF8_ESCAPED(view_of(message != NULL ? message : "no reason given"), 360),
 	                 (long long)json_integer_value(json_object_get(error, "code")));
 }
 

@@ -64,9 +64,7 @@ static bool is_required(const json_t *schema, const char *name)
 
 static void print_text(size_t indent, const char *text)
 {
-	char shown[2048];
-
-	out_wrapped(indent, 0, utf8_escape(view_of(text), shown, sizeof shown));
+	out_wrapped(indent, 0, UTF8_ESCAPED(view_of(text), 2048));
 }
 
 static void print_tool(const json_t *tool)
@@ -232,7 +230,6 @@ static int run_line(struct shell *shell, char *line, struct error *err)
 {
 	char *rest = line, *word = take_word(&rest), *operand;
 	const struct client_action *action = client_find_action(word);
-	char shown[80];
 
 	if (word[0] == '\0' || word[0] == '#')
 		return 0;
@@ -249,7 +246,7 @@ static int run_line(struct shell *shell, char *line, struct error *err)
 		return run_action(shell, client_find_action("call"), rest, word, err);
 	return error_set(err, ERR_INVALID,
 	                 "there is no command and no tool '%s'; 'help' lists both",
-	                 utf8_escape(view_of(word), shown, sizeof shown));
+	                 UTF8_ESCAPED(view_of(word), 80));
 }
 
 /* --- input --------------------------------------------------------------------------- */
@@ -265,17 +262,15 @@ static void draw_line(const struct shell *shell, enum line_event event)
 {
 	AUTO_BUF struct buf text;
 	uint16_t rows, columns;
-	struct error full;
 
 	buf_init(&text, LINE_EDITOR_MAX);
 	terminal_size(&rows, &columns);
 	if (event == LINE_CLEAR)
-		(void)!buf_printf(&text, &full, "\x1b[H\x1b[2J");
+		buf_putf(&text, "\x1b[H\x1b[2J");
 	for (size_t i = 0; event == LINE_CHOICES && i < shell->editor.choice_count; i++)
-		(void)!buf_printf(&text, &full, "%s%s", i == 0 ? "\r\n" : "  ",
-		                  shell->editor.choices[i]);
+		buf_putf(&text, "%s%s", i == 0 ? "\r\n" : "  ", shell->editor.choices[i]);
 	if (event == LINE_CHOICES || event == LINE_CANCELLED)
-		(void)!buf_printf(&text, &full, "%s\r\n", event == LINE_CANCELLED ? "^C" : "");
+		buf_putf(&text, "%s\r\n", event == LINE_CANCELLED ? "^C" : "");
 	line_editor_draw(&shell->editor, PROMPT, columns, &text);
 	write_terminal(&text);
 }

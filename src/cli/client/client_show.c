@@ -50,8 +50,7 @@ static struct view text_of(const json_t *object, const char *key)
 {
 	const json_t *text = json_member(object, key, JSON_STRING);
 
-	return text != NULL ? (struct view){ json_string_value(text), json_string_length(text) }
-	                    : (struct view){ "", 0 };
+	return text != NULL ? json_view(text) : (struct view){ "", 0 };
 }
 
 /* The number of bytes that this Base64 text encodes. */
@@ -78,7 +77,6 @@ void show_block(const json_t *block, size_t indent, size_t lines)
 {
 	const char *type = json_text(block, "type");
 	const json_t *resource = json_object_get(block, "resource");
-	char shown[240];
 
 	if (type == NULL)
 		type = "nothing";
@@ -93,10 +91,9 @@ void show_block(const json_t *block, size_t indent, size_t lines)
 	else if (strcmp(type, "resource") == 0)
 		show_size("file", resource, "blob", indent);
 	else if (strcmp(type, "resource_link") == 0)
-		out("%*s[%s]\n", (int)indent, "",
-		    utf8_escape(text_of(block, "uri"), shown, sizeof shown));
+		out("%*s[%s]\n", (int)indent, "", UTF8_ESCAPED(text_of(block, "uri"), 240));
 	else
-		out("%*s[%s]\n", (int)indent, "", utf8_escape(view_of(type), shown, sizeof shown));
+		out("%*s[%s]\n", (int)indent, "", UTF8_ESCAPED(view_of(type), 240));
 }
 
 void show_content(const json_t *blocks, size_t indent, size_t lines)

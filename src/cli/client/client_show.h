@@ -1,7 +1,6 @@
 /* client_show.h - prints the results of a server as text for the user. The results are untrusted:
  * on a terminal, escape sequences are removed from them. */
 #pragma once
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "json/json.h"

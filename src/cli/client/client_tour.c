@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/attr.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"

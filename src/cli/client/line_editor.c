@@ -112,10 +112,8 @@ static size_t find_word(const struct line_editor *editor)
 
 static void set_line(struct line_editor *editor, const char *text)
 {
-	struct error full;
-
 	buf_truncate(&editor->line, 0);
-	(void)!buf_add(&editor->line, view_of(text), &full);
+	buf_put(&editor->line, view_of(text));
 	editor->cursor = editor->line.len;
 }
 
@@ -306,18 +304,17 @@ void line_editor_draw(const struct line_editor *editor, const char *prompt, size
 	const struct buf *line = &editor->line;
 	const size_t used = strlen(prompt), room = columns > used + 8 ? columns - used - 1 : 8;
 	size_t start = 0, end, back;
-	struct error full;
 
 	while (count_columns(line->ptr, start, editor->cursor) >= room)
 		start = skip_character(line, start);
 	end = start;
 	while (end < line->len && count_columns(line->ptr, start, end) < room)
 		end = skip_character(line, end);
-	(void)!buf_printf(out, &full, "\r%s", prompt);
+	buf_putf(out, "\r%s", prompt);
 	if (end != start)
-		(void)!buf_add(out, (struct view){ line->ptr + start, end - start }, &full);
-	(void)!buf_printf(out, &full, "\x1b[K");
+		buf_put(out, (struct view){ line->ptr + start, end - start });
+	buf_putf(out, "\x1b[K");
 	back = count_columns(line->ptr, editor->cursor, end);
 	if (back != 0)
-		(void)!buf_printf(out, &full, "\x1b[%zuD", back);
+		buf_putf(out, "\x1b[%zuD", back);
 }

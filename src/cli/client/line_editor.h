@@ -6,7 +6,6 @@
  * prints what line_editor_draw() returns. Keys are those of readline: arrows, Home, End, Delete,
  * Tab, and Ctrl with A B D E F H K L N P U W. */
 #pragma once
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"

@@ -111,7 +111,6 @@ static int check_serve_options(const char *const *operands, struct error *err)
 	struct options options = { 0 };
 	struct option_args args;
 	AUTO_FREE char **list = NULL;
-	char shown[80];
 	size_t count = 0;
 	int r;
 
@@ -124,7 +123,7 @@ static int check_serve_options(const char *const *operands, struct error *err)
 		return error_wrap(err, "connect: options of 'belljar serve'");
 	if (args.operand_count != 0)
 		r = error_set(err, ERR_INVALID, "connect: unexpected argument '%s'",
-		              utf8_escape(view_of(args.operands[0]), shown, sizeof shown));
+		              UTF8_ESCAPED(view_of(args.operands[0]), 80));
 	else
 		r = options_load(&options, FOR_SERVE, args.flags, no_environment, err);
 	option_args_done(&args);
@@ -196,12 +195,11 @@ static void print_kept_options(struct entry entry, const json_t *kept)
 {
 	AUTO_FREE const char **list = borrow_texts(kept);
 	AUTO_FREE char *text = NULL;
-	char shown[1024];
 
 	entry.options = list;
 	text = entry_options(&entry);
 	out("Its options were kept:%s\nOptions after -- replace them; -- alone removes them.\n",
-	    utf8_escape(view_of(text), shown, sizeof shown));
+	    UTF8_ESCAPED(view_of(text), 1024));
 }
 
 static void report_written(const struct entry *entry, const char *path,

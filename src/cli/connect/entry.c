@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
 #include "cli/connect/clients.h"
@@ -18,9 +17,7 @@ enum { TEXT_MAX = 16 * 1024 * 1024 };
  * TEXT_MAX. */
 static void add_bytes(struct buf *buf, struct view bytes)
 {
-	struct error err;
-
-	if (buf_add(buf, bytes, &err) < 0)
+	if (!buf_put(buf, bytes))
 		abort();
 }
 

@@ -3,7 +3,6 @@
  * The form is JSON for the client's file, or the client's own command line that adds the entry.
  * These functions cannot fail: the caller has checked name and path. */
 #pragma once
-#include <stddef.h>
 
 #include "base/attr.h"
 #include "json/json.h"

@@ -9,7 +9,6 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/attr.h"
 #include "cli/verb.h"
 
 struct error;

@@ -35,28 +35,25 @@ static int add_directory(struct buf *directories, const char *path, bool is_dire
 /* The state directory holds the files of all sandboxes, which no sandbox may read. */
 static int check_state(const char *path, const char *state, struct error *err)
 {
-	char shown[256];
-
 	if (host_path_below(path, state) == NULL && host_path_below(state, path) == NULL)
 		return 0;
 	return error_set(err, ERR_INVALID,
 	                 "--with '%s': it is, or contains, belljar's state directory, which "
 	                 "sandboxes must not reach",
-	                 utf8_escape(view_of(path), shown, sizeof shown));
+	                 UTF8_ESCAPED(view_of(path), 256));
 }
 
 static int add_path(struct siblings *siblings, const char *typed, const char *state,
                     struct buf *directories, struct error *err)
 {
-	char path[PATH_MAX], shown[256];
+	char path[PATH_MAX];
 	struct stat st;
 
 	if (siblings->count == SIBLINGS_MAX)
 		return error_set(err, ERR_LIMIT, "--with: at most %d paths: name a directory",
 		                 SIBLINGS_MAX);
 	if (realpath(typed, path) == NULL || stat(path, &st) < 0)
-		return error_sys(err, "--with '%s'",
-		                 utf8_escape(view_of(typed), shown, sizeof shown));
+		return error_sys(err, "--with '%s'", UTF8_ESCAPED(view_of(typed), 256));
 	if (check_state(path, state, err) < 0)
 		return -1;
 	siblings->paths[siblings->count++] = mem_dup(path);

@@ -5,7 +5,6 @@
  *
  * siblings_prepare() starts the porter, and so comes before this process gives up its rights. */
 #pragma once
-#include <limits.h>
 
 #include "base/attr.h"
 #include "sandbox/porter/porter.h"

@@ -9,7 +9,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/attr.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/text/ansi_filter.h"

@@ -37,13 +37,11 @@ static void cut_front(struct buf *buf, size_t len)
 /* An answer of our own, in place of the host's. */
 static void answer_error(struct exchange *exchange, const char *status, const struct error *why)
 {
-	struct error ignored;
-
 	buf_clear(&exchange->to_program);
-	(void)!buf_printf(&exchange->to_program, &ignored,
-	                  "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\n"
-	                  "Content-Length: %zu\r\nConnection: close\r\n\r\n%s\n",
-	                  status, strlen(why->msg) + 1, why->msg);
+	buf_putf(&exchange->to_program,
+	         "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\n"
+	         "Content-Length: %zu\r\nConnection: close\r\n\r\n%s\n",
+	         status, strlen(why->msg) + 1, why->msg);
 	exchange->is_answered = true;
 	exchange->body.is_done = true;
 }

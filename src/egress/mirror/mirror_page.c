@@ -35,12 +35,11 @@ static bool read_entry(int fd, struct mirror_page *page)
 {
 	char piece[65536];
 	const char *end;
-	struct error ignored;
 	ssize_t n;
 
 	buf_clear(&page->text);
 	while ((n = read(fd, piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR))
-		if (n > 0 && buf_add(&page->text, (struct view){ piece, (size_t)n }, &ignored) < 0)
+		if (n > 0 && !buf_put(&page->text, (struct view){ piece, (size_t)n }))
 			return false;
 	end = page->text.len != 0 ? memchr(page->text.ptr, '\n', page->text.len) : NULL;
 	if (n < 0 || end == NULL || end - page->text.ptr > PAGE_URL_MAX)

@@ -9,8 +9,6 @@
  * several servers may share the directory. When the entries have more bytes than the limit, those
  * that were not used for the longest time are removed. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/attr.h"

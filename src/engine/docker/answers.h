@@ -7,7 +7,6 @@
 
 #include "base/attr.h"
 #include "engine/engine.h"
-#include "engine/report.h"
 #include "json/json.h"
 
 struct error;

@@ -222,12 +222,11 @@ static void mask_paths(const struct broker *broker, const struct spec *spec, jso
 	size_t count = ARRAY_LEN(masked) - (spec->gpus != 0 ? 1 : 0);
 	AUTO_BUF struct buf option = { 0 };
 	json_t *paths = json_list();
-	struct error err;
 
 	buf_init(&option, MASKS_MAX);
 	for (size_t i = 0; i < count; i++) {
 		json_push(paths, json_str(masked[i]));
-		(void)!buf_printf(&option, &err, "%s%s", i == 0 ? "mask=" : ":", masked[i]);
+		buf_putf(&option, "%s%s", i == 0 ? "mask=" : ":", masked[i]);
 	}
 	if (broker->version.is_podman)
 		json_push(security, json_str(buf_text(&option)));

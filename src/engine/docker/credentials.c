@@ -103,9 +103,8 @@ static void fail_helper(struct helper *helper, const char *why)
 static void on_helper_bytes(void *ctx, struct view bytes)
 {
 	struct helper *helper = ctx;
-	struct error err;
 
-	if (buf_add(&helper->answer, bytes, &err) < 0)
+	if (!buf_put(&helper->answer, bytes))
 		fail_helper(helper, "writes too much");
 }
 

@@ -14,7 +14,6 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
-#include "json/json.h"
 
 enum { CONFIG_MAX = 1024 * 1024, CONTEXTS_MAX = 1000 };
 
@@ -43,10 +42,8 @@ static int find_config(const char *name, char out[PATH_MAX], struct error *err)
 
 static int set_bad_url(const char *url, const char *why, struct error *err)
 {
-	char shown[200];
-
 	return error_set(err, ERR_INVALID, "the address of Docker, '%s', %s",
-	                 utf8_escape(view_of(url), shown, sizeof shown), why);
+	                 UTF8_ESCAPED(view_of(url), 200), why);
 }
 
 static void add_certificates(const char *certs, struct daemon_address *ret)
@@ -148,7 +145,7 @@ static bool try_context(const char *id, const char *name, struct daemon_address 
 
 static int find_context(const char *name, struct daemon_address *ret, struct error *err)
 {
-	char path[PATH_MAX], shown[120];
+	char path[PATH_MAX];
 	const struct dirent *entry;
 	AUTO_DIR DIR *dir = NULL;
 	bool found = false;
@@ -164,7 +161,7 @@ static int find_context(const char *name, struct daemon_address *ret, struct err
 		return r;
 	return error_set(err, ERR_NOT_FOUND,
 	                 "Docker's context '%s' does not exist: see 'docker context ls'",
-	                 utf8_escape(view_of(name), shown, sizeof shown));
+	                 UTF8_ESCAPED(view_of(name), 120));
 }
 
 /* The name of the current context; NULL for the default one, which is the usual socket. The caller

@@ -169,10 +169,9 @@ static void on_pull_bytes(void *ctx, struct view bytes)
 	while (bytes.len != 0) {
 		const char *end = memchr(bytes.ptr, '\n', bytes.len);
 		size_t n = end != NULL ? (size_t)(end - bytes.ptr) : bytes.len;
-		struct error err;
 
 		/* The lines that answer_pull_line() reads are far shorter than LINE_MAX_BYTES. */
-		if (buf_add(&image->line, (struct view){ bytes.ptr, n }, &err) < 0)
+		if (!buf_put(&image->line, (struct view){ bytes.ptr, n }))
 			buf_clear(&image->line);
 		if (end != NULL) {
 			answer_pull_line(buf_view(&image->line), &image->pull);

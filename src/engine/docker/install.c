@@ -212,7 +212,7 @@ static void on_log(void *ctx, int status, struct view body, const struct error *
 	buf_init(&log, LOG_MAX);
 	if (why == NULL && status == 200)
 		while (demux_next(&demux, &body, &piece, &err) == 1)
-			(void)!buf_add(&log, piece.bytes, &err);
+			buf_put(&log, piece.bytes);
 	(void)utf8_escape(find_reason(buf_view(&log)), reason, sizeof reason);
 	(void)error_set(&err, ERR_SYSTEM, "%s",
 	                reason[0] != '\0' ? reason : "its package manager printed no reason");

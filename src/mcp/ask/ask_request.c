@@ -170,7 +170,6 @@ static bool take_answer(struct mcp_call *call, const struct ask_request *request
 {
 	const json_t *code = json_object_get(rpc->error, "code");
 	const char *text = json_text(rpc->error, "message");
-	char shown[200];
 
 	if (question_accepts(request->kind, request->params, rpc->result)) {
 		json_set(call->asks.answers, request->key, json_incref(rpc->result));
@@ -180,10 +179,10 @@ static bool take_answer(struct mcp_call *call, const struct ask_request *request
 		json_set(call->asks.answers, request->key, json_null());
 		return true;
 	}
-	(void)error_set(err, ERR_INVALID, "the client was asked (%s) and has not answered: %s",
-	                question_method(request->kind),
-	                utf8_escape(view_of(text != NULL ? text : "its result is not valid"), shown,
-	                            sizeof shown));
+	(void)error_set(
+	        err, ERR_INVALID, "the client was asked (%s) and has not answered: %s",
+	        question_method(request->kind),
+	        UTF8_ESCAPED(view_of(text != NULL ? text : "its result is not valid"), 200));
 	return false;
 }
 

@@ -1,6 +1,5 @@
 /* asks.h - the questions and answers of one call, as the files of src/mcp share them. */
 #pragma once
-#include "base/attr.h"
 #include "base/list.h"
 #include "mcp/ask/ask.h"
 #include "mcp/revision.h"

@@ -42,15 +42,13 @@ void prompts_get_method(struct mcp_call *call)
 	const struct mcp_prompt *const *prompt = call->server->config.prompts;
 	const char *name = json_text(call->params, "name");
 	json_t *arguments;
-	char shown[80];
 
 	while (*prompt != NULL && (name == NULL || strcmp((*prompt)->name, name) != 0))
 		prompt++;
 	if (*prompt == NULL) {
-		call_respond_error(
-		        call, RPC_INVALID_PARAMS, NULL,
-		        "unknown prompt '%s'; prompts/list returns all names",
-		        utf8_escape(view_of(name != NULL ? name : ""), shown, sizeof shown));
+		call_respond_error(call, RPC_INVALID_PARAMS, NULL,
+		                   "unknown prompt '%s'; prompts/list returns all names",
+		                   UTF8_ESCAPED(view_of(name != NULL ? name : ""), 80));
 		return;
 	}
 	call->record = *prompt;

@@ -93,10 +93,9 @@ static bool read_resource(struct mcp_call *call)
 static void respond_not_found(struct mcp_call *call)
 {
 	struct error missing;
-	char shown[160];
 
 	(void)error_set(&missing, ERR_NOT_FOUND, "resource '%s' not found",
-	                utf8_escape(view_of(call->uri), shown, sizeof shown));
+	                UTF8_ESCAPED(view_of(call->uri), 160));
 	call_respond_failure(call, &missing);
 }
 
@@ -116,7 +115,6 @@ void resources_read_method(struct mcp_call *call)
 static int check_uri(struct mcp_call *call, struct error *err)
 {
 	const struct mcp_config *config = &call->server->config;
-	char shown[160];
 
 	for (size_t i = 0; config->resources != NULL && config->resources[i] != NULL; i++)
 		if (strcmp(config->resources[i]->uri, call->uri) == 0)
@@ -136,7 +134,7 @@ static int check_uri(struct mcp_call *call, struct error *err)
 		return t->check(call, args, err);
 	}
 	return error_set(err, ERR_NOT_FOUND, "resource '%s' not found",
-	                 utf8_escape(view_of(call->uri), shown, sizeof shown));
+	                 UTF8_ESCAPED(view_of(call->uri), 160));
 }
 
 void resources_subscribe_method(struct mcp_call *call)

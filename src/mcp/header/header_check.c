@@ -43,7 +43,6 @@ bool headers_check_handshake(struct mcp_call *call)
 {
 	const struct mcp_headers *headers = call_headers(call);
 	bool is_initialize = strcmp(call->method, "initialize") == 0;
-	char shown[64];
 
 	if (headers == NULL || headers->version == NULL)
 		return true;
@@ -59,7 +58,7 @@ bool headers_check_handshake(struct mcp_call *call)
 		return true;
 	call_respond_error(call, RPC_BAD_VERSION_HEADER, NULL,
 	                   "header MCP-Protocol-Version: '%s' is not supported",
-	                   utf8_escape(view_of(headers->version), shown, sizeof shown));
+	                   UTF8_ESCAPED(view_of(headers->version), 64));
 	return false;
 }
 

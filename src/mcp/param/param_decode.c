@@ -25,11 +25,9 @@ static int decode_members(struct decoder *d, const struct param *params, json_t 
 static struct place place_of_member(const struct place *at, const char *name)
 {
 	struct place inner;
-	char shown[64];
 
-	(void)utf8_escape(view_of(name), shown, sizeof shown);
 	(void)snprintf(inner.path, sizeof inner.path, "%.120s%s%s", at->path,
-	               at->path[0] != '\0' ? "." : "", shown);
+	               at->path[0] != '\0' ? "." : "", UTF8_ESCAPED(view_of(name), 64));
 	return inner;
 }
 

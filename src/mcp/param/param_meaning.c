@@ -24,7 +24,7 @@ static json_t *own_value(struct arena *arena, json_t *value)
 
 static struct view text_of(const json_t *value)
 {
-	return view_trim((struct view){ json_string_value(value), json_string_length(value) });
+	return view_trim(json_view(value));
 }
 
 /* The JSON in a string, if its first character is one of `starts`; or NULL. The caller releases. */

@@ -12,7 +12,6 @@
  *
  * The server owns all tasks. The call of a task lives until its handler responds. */
 #pragma once
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/list.h"
 #include "json/json.h"

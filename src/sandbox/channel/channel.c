@@ -199,12 +199,10 @@ static int receive_pong(struct channel *channel, uint64_t token, struct error *e
 
 static void receive_refused(struct channel *channel, struct view reason)
 {
-	char shown[400];
 	struct error err;
 
 	/* Escaped: the text comes from the sandbox and ends up in logs and terminals. */
-	(void)error_set(&err, ERR_SYSTEM, "the agent refused: %s",
-	                utf8_escape(reason, shown, sizeof shown));
+	(void)error_set(&err, ERR_SYSTEM, "the agent refused: %s", UTF8_ESCAPED(reason, 400));
 	channel_fail(channel, &err);
 }
 

@@ -87,7 +87,7 @@ static void report_broken_transfer(struct copy *copy, const struct error *why)
 	const struct copy_options *options = &copy->options;
 	struct error err = *why, ignored;
 	uint64_t entries = 0, bytes = 0;
-	char limits[160] = "", stays[480] = "", shown[160];
+	char limits[160] = "", stays[480] = "";
 	int len = (int)utf8_prefix(why->msg, strlen(why->msg), CAUSE_MAX);
 
 	/* A limit of the kernel (errnum) and one of the rules are not those of --copy-size. */
@@ -104,8 +104,7 @@ static void report_broken_transfer(struct copy *copy, const struct error *why)
 		(void)snprintf(stays, sizeof stays,
 		               "; what was written before, of %" PRIu64 " entries and %" PRIu64
 		               " bytes, stays in '%s'%s",
-		               entries, bytes,
-		               utf8_escape(view_of(copy->target), shown, sizeof shown),
+		               entries, bytes, UTF8_ESCAPED(view_of(copy->target), 160),
 		               options->overwrite ? "" : ": set overwrite to true for another try");
 	(void)error_set(&err, why->kind, "%.*s%s%s", len, why->msg, limits, stays);
 	err.errnum = why->errnum;

@@ -43,44 +43,41 @@ static void add_left_out(const struct copy_result *result, struct buf *text)
 	struct view names[COPY_NAMES_MAX];
 	size_t count = copy_left_out_names(result, names);
 	char kinds[600];
-	struct error full; /* COPY_NOTES_MAX is more than the pieces together */
 
-	(void)!buf_printf(text, &full,
-	                  "\n%" PRIu64 " %s left out, because programs of the host execute or "
-	                  "trust such files by themselves%s\n",
-	                  moved->trusted, moved->trusted == 1 ? "entry was" : "entries were",
-	                  count != 0 ? ":" : "");
+	buf_putf(text,
+	         "\n%" PRIu64 " %s left out, because programs of the host execute or "
+	         "trust such files by themselves%s\n",
+	         moved->trusted, moved->trusted == 1 ? "entry was" : "entries were",
+	         count != 0 ? ":" : "");
 	for (size_t i = 0; i < count; i++)
-		(void)!buf_printf(text, &full, "  %.*s\n",
-		                  (int)utf8_prefix(names[i].ptr, names[i].len, NAME_MAX_SHOWN),
-		                  names[i].ptr);
+		buf_putf(text, "  %.*s\n",
+		         (int)utf8_prefix(names[i].ptr, names[i].len, NAME_MAX_SHOWN),
+		         names[i].ptr);
 	if (count != 0 && count < moved->trusted)
-		(void)!buf_printf(text, &full, "  ...\n");
+		buf_putf(text, "  ...\n");
 	for (size_t i = 0; i < trusted_kind_count; i++)
 		if ((moved->kinds & UINT64_C(1) << i) != 0)
-			(void)!buf_printf(text, &full, "%s: %s\n", trusted_kinds[i].name,
-			                  trusted_kinds[i].reason);
-	(void)!buf_printf(text, &full,
-	                  "No tool can change that. A person who has read these files can start "
-	                  "belljar with --copy-trusted %s",
-	                  list_kinds(moved->kinds, kinds, sizeof kinds));
+			buf_putf(text, "%s: %s\n", trusted_kinds[i].name, trusted_kinds[i].reason);
+	buf_putf(text,
+	         "No tool can change that. A person who has read these files can start "
+	         "belljar with --copy-trusted %s",
+	         list_kinds(moved->kinds, kinds, sizeof kinds));
 }
 
 void copy_add_notes(const struct copy_result *result, struct buf *text)
 {
 	const struct transfer_result *moved = &result->moved;
-	struct error full;
 
 	if (moved->not_executable != 0)
-		(void)!buf_printf(text, &full,
-		                  "\n%" PRIu64 " %s not executable on the host, because %s not "
-		                  "before: a person can use chmod, or start belljar with "
-		                  "--copy-executables",
-		                  moved->not_executable,
-		                  moved->not_executable == 1
-		                          ? "file that is executable in the sandbox is"
-		                          : "files that are executable in the sandbox are",
-		                  moved->not_executable == 1 ? "it was" : "they were");
+		buf_putf(text,
+		         "\n%" PRIu64 " %s not executable on the host, because %s not "
+		         "before: a person can use chmod, or start belljar with "
+		         "--copy-executables",
+		         moved->not_executable,
+		         moved->not_executable == 1
+		                 ? "file that is executable in the sandbox is"
+		                 : "files that are executable in the sandbox are",
+		         moved->not_executable == 1 ? "it was" : "they were");
 	if (moved->trusted != 0)
 		add_left_out(result, text);
 }

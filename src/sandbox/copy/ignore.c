@@ -286,10 +286,8 @@ static size_t known_prefix(const struct ignore *ignore, struct view path)
 /* Caches a directory. A path that is too long is not cached, and matched again each time. */
 static void cache_directory(struct buf *buf, struct view path)
 {
-	struct error too_long;
-
 	buf_clear(buf);
-	(void)!buf_add(buf, path, &too_long);
+	buf_put(buf, path);
 }
 
 static bool match_path(const struct ignore *ignore, struct view path, bool is_directory,

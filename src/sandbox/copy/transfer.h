@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "base/attr.h"
-#include "base/view.h"
 #include "wire/table.h"
 
 struct channel;

@@ -11,10 +11,8 @@
  * The gate must be freed before its channel, and uses the log, the dial and the ceiling of its
  * creator until then. */
 #pragma once
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "base/cleanup.h"
 #include "egress/net_policy.h"
 

@@ -74,15 +74,13 @@ void gate_link_log(struct gate_link *link, bool is_allowed, const char *reason)
 void gate_link_send(struct gate_link *link, struct view bytes)
 {
 	size_t sent = 0;
-	struct error ignored;
 
 	if (link->stream == NULL)
 		return;
 	if (link->pending.len == 0)
 		sent = channel_send(link->stream, WIRE_IN, bytes);
 	if (sent < bytes.len)
-		(void)!buf_add(&link->pending, (struct view){ bytes.ptr + sent, bytes.len - sent },
-		               &ignored);
+		buf_put(&link->pending, (struct view){ bytes.ptr + sent, bytes.len - sent });
 }
 
 /* --- dialing --- */

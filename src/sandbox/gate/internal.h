@@ -9,7 +9,6 @@
 #pragma once
 #include "base/buf.h"
 #include "base/list.h"
-#include "egress/net_secrets.h"
 #include "egress/proxy_http.h"
 #include "egress/proxy_socks.h"
 #include "egress/secret_answer.h"

@@ -61,11 +61,9 @@ static void deliver_output(struct interpreter *interpreter, bool is_stderr, stru
  * cell. No credit is returned for it, so it cannot grow beyond one window. */
 static void keep_early_output(struct interpreter *interpreter, bool is_stderr, struct view bytes)
 {
-	struct error err;
-
 	if (bytes.len == 0)
 		return;
-	if (!interpreter->is_session || buf_add(&interpreter->early[is_stderr], bytes, &err) < 0)
+	if (!interpreter->is_session || !buf_put(&interpreter->early[is_stderr], bytes))
 		run_consumed(interpreter->run, is_stderr, bytes.len);
 }
 

@@ -26,7 +26,6 @@
  * says how many fields follow. The bytes of BOOT and MARK are not divided into fields. */
 #pragma once
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/attr.h"

@@ -77,13 +77,12 @@ static void answer_requests(struct language_cache *cache, bool with_versions,
 static void on_output(void *ctx, bool is_stderr, struct view bytes)
 {
 	struct language_cache *cache = ctx;
-	struct error err;
 
 	run_consumed(cache->run, is_stderr, bytes.len);
 	/* The script prints less than TEXT_MAX. Only another program in the shell's place prints
 	 * more, and the rest of its output is ignored. */
-	if (is_stderr || buf_add(&cache->text, bytes, &err) < 0 || cache->found.known ||
-	    bytes.len == 0 || bytes.ptr[bytes.len - 1] != '\n')
+	if (is_stderr || !buf_put(&cache->text, bytes) || cache->found.known || bytes.len == 0 ||
+	    bytes.ptr[bytes.len - 1] != '\n')
 		return;
 	language_probe_parse(buf_view(&cache->text), &cache->found);
 	cache->found.known = false;

@@ -8,7 +8,6 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/attr.h"
 #include "base/list.h"
 #include "kernels/languages.h"
 

@@ -124,12 +124,11 @@ static int fail_too_many_sessions(const struct interpreter_pool *pool, struct er
 {
 	char names[256];
 	struct buf list = buf_fixed(names, sizeof names);
-	struct error full;
 
 	names[0] = '\0';
 	LIST_EACH (node, &pool->sessions)
-		(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "",
-		                  container_of(node, struct session, node)->name);
+		buf_putf(&list, "%s%s", list.len != 0 ? ", " : "",
+		         container_of(node, struct session, node)->name);
 	return error_set(err, ERR_LIMIT,
 	                 "session: a sandbox has at most %d sessions: use one of %s, or end one "
 	                 "(process_stop)",
@@ -237,12 +236,11 @@ int session_interpreter(struct session *session, const struct kernel_program *pr
 int interpreter_pool_end_session(struct interpreter_pool *pool, const char *name, struct error *err)
 {
 	struct session *session = find_session(pool, name);
-	char shown[SESSION_NAME_MAX + 1];
 
 	if (session == NULL)
 		return error_set(err, ERR_NOT_FOUND,
 		                 "there is no session '%s'; sandbox_info lists them",
-		                 utf8_escape(view_of(name), shown, sizeof shown));
+		                 UTF8_ESCAPED(view_of(name), SESSION_NAME_MAX + 1));
 	if (session->current != NULL || session->waiting != 0)
 		return error_set(err, ERR_INVALID,
 		                 "code runs in '%s': stop its process first; sandbox_info lists "

@@ -70,13 +70,11 @@ static void on_local_bytes(void *ctx, struct view bytes)
 {
 	struct port_link *link = ctx;
 	size_t sent = channel_send(link->stream, WIRE_IN, bytes);
-	struct error ignored;
 
 	if (sent == bytes.len)
 		return;
 	/* The input reads at most one chunk, and `pending` has room for it. */
-	(void)!buf_add(&link->pending, (struct view){ bytes.ptr + sent, bytes.len - sent },
-	               &ignored);
+	buf_put(&link->pending, (struct view){ bytes.ptr + sent, bytes.len - sent });
 	input_pause(link->input);
 }
 

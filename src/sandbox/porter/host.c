@@ -223,13 +223,13 @@ static int fail_without_directories(const struct host *host, enum host_reach rea
 static int fail_not_allowed(const struct host *host, enum host_reach reach, const char *path,
                             struct error *err)
 {
-	char list[256] = "", shown[160];
+	char list[256] = "";
 	const char *allowed;
 	size_t used = 0;
 
 	for (size_t i = 0; (allowed = allowed_directory(host, reach, i)) != NULL; i++) {
 		int n = snprintf(list + used, sizeof list - used, "%s%s", i != 0 ? ", " : "",
-		                 utf8_escape(view_of(allowed), shown, sizeof shown));
+		                 UTF8_ESCAPED(view_of(allowed), 160));
 
 		if (n < 0 || (size_t)n >= sizeof list - used) {
 			(void)snprintf(list + used, sizeof list - used, ", ...");
@@ -240,7 +240,7 @@ static int fail_not_allowed(const struct host *host, enum host_reach reach, cons
 	return error_set(err, ERR_INVALID,
 	                 "'%s' is not below an allowed directory of the host (%s): "
 	                 "belljar's option --allow-path allows more",
-	                 utf8_escape(view_of(path), shown, sizeof shown), list);
+	                 UTF8_ESCAPED(view_of(path), 160), list);
 }
 
 /* The allowed directory that the path is in; `full` becomes the absolute path. NULL and *err if
@@ -258,13 +258,11 @@ static struct host_dir *find_allowed(const struct host *host, enum host_reach re
 	}
 	/* Only a shell expands "~"; a copy would create a directory of this name. */
 	if (path[0] == '~' && (path[1] == '\0' || path[1] == '/')) {
-		char shown[160];
-
 		(void)error_set(
 		        err, ERR_INVALID,
 		        "'%s' begins with ~, which only shells expand: use the absolute path, "
 		        "or ./~ for a file of this name below %s",
-		        utf8_escape(view_of(path), shown, sizeof shown), first);
+		        UTF8_ESCAPED(view_of(path), 160), first);
 		return NULL;
 	}
 	joined = path[0] == '/' ? mem_dup(path) : mem_format("%s/%s", first, path);
@@ -291,21 +289,20 @@ static void on_deferred(void *ctx)
 	host_opened_fn *fn = handle->fn;
 	struct error err;
 	bool is_open = handle->dir->channel != NULL;
-	char shown[160];
 
 	handle->deferred = loop_timer_free(handle->deferred);
 	handle->fn = NULL;
 	if (!is_open)
 		(void)error_set(&err, ERR_SYSTEM,
 		                "'%s': the process that reads it has ended: try again",
-		                utf8_escape(view_of(handle->absolute), shown, sizeof shown));
+		                UTF8_ESCAPED(view_of(handle->absolute), 160));
 	fn(handle->ctx, is_open ? NULL : &err);
 }
 
 int host_open(struct host *host, enum host_reach reach, const char *path, host_opened_fn *fn,
               void *ctx, struct host_handle **ret, struct error *err)
 {
-	char full[HOST_PATH_SIZE], shown[160];
+	char full[HOST_PATH_SIZE];
 	struct host_handle *handle;
 	struct host_dir *dir;
 
@@ -325,7 +322,7 @@ int host_open(struct host *host, enum host_reach reach, const char *path, host_o
 	memcpy(handle->absolute, full, strlen(full) + 1);
 	handle->path = host_path_below(dir->path, handle->absolute);
 	(void)snprintf(handle->label, sizeof handle->label, "in '%s' of the host",
-	               utf8_escape(view_of(dir->path), shown, sizeof shown));
+	               UTF8_ESCAPED(view_of(dir->path), 160));
 	list_add(&dir->handles, &handle->node);
 	if (dir->state == HOST_DIR_OPEN) {
 		handle->deferred = loop_timer_new(host->loop, on_deferred, handle);

@@ -118,12 +118,10 @@ static void on_ready(void *ctx)
 static void fail_dir(struct host_dir *dir, const struct error *why)
 {
 	struct error err = *why;
-	char shown[160];
 
 	dir->channel = channel_free(dir->channel);
 	dir->state = HOST_DIR_CLOSED;
-	(void)error_wrap(&err, "'%s' cannot be opened",
-	                 utf8_escape(view_of(dir->path), shown, sizeof shown));
+	(void)error_wrap(&err, "'%s' cannot be opened", UTF8_ESCAPED(view_of(dir->path), 160));
 	call_handles(dir, &err);
 }
 

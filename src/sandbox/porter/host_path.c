@@ -125,14 +125,11 @@ static bool paths_overlap(const char *path, const char *other)
 
 static int refuse_root(const char *path, const char *place, const char *holds, struct error *err)
 {
-	char shown[160], closed[160];
-
-	(void)utf8_escape(view_of(path), shown, sizeof shown);
-	(void)utf8_escape(view_of(place), closed, sizeof closed);
 	return error_set(err, ERR_INVALID,
 	                 "'%s' is, contains or is in '%s' (%s), which a client cannot declare: "
 	                 "allow what is needed with --allow-path",
-	                 shown, closed, holds);
+	                 UTF8_ESCAPED(view_of(path), 160), UTF8_ESCAPED(view_of(place), 160),
+	                 holds);
 }
 
 int host_path_check_root(const char *path, struct error *err)

@@ -217,7 +217,7 @@ void porter_slots_done(struct porter_slots *slots)
 static int check_unchanged(const struct porter_slot *slot, const char *real, const struct stat *st,
                            struct error *err)
 {
-	char shown[160], led[160];
+	char shown[160];
 
 	(void)utf8_escape(view_of(slot->path), shown, sizeof shown);
 	if (strcmp(real, slot->real) != 0)
@@ -226,7 +226,7 @@ static int check_unchanged(const struct porter_slot *slot, const char *real, con
 		                                 "start belljar again to allow the present one"
 		                               : "'%s' leads to '%s' now, which was not declared: "
 		                                 "let the client declare it",
-		                 shown, utf8_escape(view_of(real), led, sizeof led));
+		                 shown, UTF8_ESCAPED(view_of(real), 160));
 	if (geteuid() == 0 && st->st_uid != slot->uid)
 		return error_set(err, ERR_INVALID,
 		                 "'%s' has another owner now: start belljar again to allow it",

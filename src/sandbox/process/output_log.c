@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/error.h"
 #include "base/mem.h"
 #include "sandbox/process/process.h"
 
@@ -92,15 +91,13 @@ void output_log_add(struct output_log *log, bool is_stderr, struct view bytes)
 /* Bytes that exceed the buffer's maximum are left out: the caller has chosen that maximum. */
 static void copy_bytes(const struct output_log *log, uint64_t from, uint64_t to, struct buf *into)
 {
-	struct error err;
-
 	while (from < to) {
 		size_t at = (size_t)(from % log->size);
 		size_t len = log->size - at;
 
 		if (len > to - from)
 			len = (size_t)(to - from);
-		(void)!buf_add(into, (struct view){ log->ring + at, len }, &err);
+		buf_put(into, (struct view){ log->ring + at, len });
 		from += len;
 	}
 }

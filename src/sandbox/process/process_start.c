@@ -104,12 +104,10 @@ static void label_program(struct process *process)
 {
 	char words[sizeof process->label * 2];
 	struct buf text = buf_fixed(words, sizeof words);
-	struct error full;
 
 	words[0] = '\0';
 	for (size_t i = 0; process->options.argv[i] != NULL; i++)
-		if (buf_printf(&text, &full, "%s%.100s", i != 0 ? " " : "",
-		               process->options.argv[i]) < 0)
+		if (!buf_putf(&text, "%s%.100s", i != 0 ? " " : "", process->options.argv[i]))
 			break;
 	(void)utf8_escape(buf_view(&text), process->label, sizeof process->label);
 }
@@ -118,12 +116,10 @@ static void label_code(struct process *process)
 {
 	struct view rest = view_trim(process->options.code);
 	struct view line = { "", 0 };
-	char printable[96];
 
 	(void)view_next_line(&rest, &line);
-	(void)utf8_escape(view_trim(line), printable, sizeof printable);
 	(void)snprintf(process->label, sizeof process->label, "%s: %s",
-	               process->options.language->name, printable);
+	               process->options.language->name, UTF8_ESCAPED(view_trim(line), 96));
 }
 
 /* Users expect bash; some images have only sh. */

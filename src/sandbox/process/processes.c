@@ -129,7 +129,6 @@ int process_find(struct sandbox *sandbox, const char *id, struct process **ret, 
 {
 	char names[256];
 	struct buf list = buf_fixed(names, sizeof names);
-	struct error full;
 
 	names[0] = '\0';
 	LIST_EACH (node, &sandbox_processes(sandbox)->all) {
@@ -139,7 +138,7 @@ int process_find(struct sandbox *sandbox, const char *id, struct process **ret, 
 			*ret = process;
 			return 0;
 		}
-		(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "", process->id);
+		buf_putf(&list, "%s%s", list.len != 0 ? ", " : "", process->id);
 	}
 	return error_set(err, ERR_NOT_FOUND, "process: there is no '%.32s' in this sandbox; %s%s",
 	                 id, list.len != 0 ? "there are: " : "nothing was started there", names);

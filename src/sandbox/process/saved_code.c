@@ -14,7 +14,6 @@
 #include "sandbox/process/internal.h"
 #include "sandbox/run/code_dir.h"
 #include "sandbox/sandbox.h"
-#include "wire/table.h"
 
 enum { CODE_PERM = 0644 };
 

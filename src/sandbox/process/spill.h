@@ -10,7 +10,6 @@
  *
  * The spill belongs to its creator. */
 #pragma once
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/view.h"

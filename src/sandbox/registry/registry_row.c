@@ -88,7 +88,6 @@ static int read_word(struct store_row *columns, int *at, const char *name,
                      const char *const words[], int count, int *ret, struct error *err)
 {
 	const char *text = store_row_text(columns, (*at)++);
-	char shown[40];
 
 	for (int i = 0; i < count; i++)
 		if (strcmp(text, words[i]) == 0) {
@@ -96,7 +95,7 @@ static int read_word(struct store_row *columns, int *at, const char *name,
 			return 0;
 		}
 	return error_set(err, ERR_SYSTEM, "'%s' has the unknown value '%s'", name,
-	                 utf8_escape(view_of(text), shown, sizeof shown));
+	                 UTF8_ESCAPED(view_of(text), 40));
 }
 
 static int read_bool(struct store_row *columns, int *at, const char *name, bool *ret,
@@ -193,14 +192,13 @@ static int read_columns(struct store_row *columns, struct sandbox_row *row, stru
 int registry_read_row(struct store_row *columns, struct sandbox_row *ret, struct error *err)
 {
 	struct sandbox_row row = { .spec = spec_default() };
-	char shown[SPEC_ID_LEN * 2];
 
 	if (read_columns(columns, &row, err) < 0) {
 		/* A damaged row is never the fault of the caller's argument. */
 		err->kind = ERR_SYSTEM;
 		return error_wrap(err,
 		                  "the row of sandbox '%s' in the database is damaged and not used",
-		                  utf8_escape(store_row_bytes(columns, 0), shown, sizeof shown));
+		                  UTF8_ESCAPED(store_row_bytes(columns, 0), SPEC_ID_LEN * 2));
 	}
 	*ret = row;
 	return 0;

@@ -13,7 +13,6 @@
  * anyway, in the state directory, and looks a sandbox up by its owner before it asks for it. Both
  * ends are of one version: the structs are exchanged as they are in memory. */
 #pragma once
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -33,10 +33,8 @@ bool token_is_user(struct view text)
 /* The note is printed as it is, so it must be what utf8_escape() does not change. */
 bool token_is_note(struct view text)
 {
-	char escaped[TOKEN_NOTE_MAX * 6 + 1];
-
 	return text.len != 0 && text.len <= TOKEN_NOTE_MAX &&
-	       view_is(text, utf8_escape(text, escaped, sizeof escaped)) && text.ptr[0] != ' ' &&
+	       view_is(text, UTF8_ESCAPED(text, TOKEN_NOTE_MAX * 6 + 1)) && text.ptr[0] != ' ' &&
 	       text.ptr[text.len - 1] != ' ';
 }
 
@@ -74,11 +72,9 @@ static bool parse_hash(struct view text, unsigned char out[TOKEN_HASH_SIZE])
 
 static int set_bad_scope(struct view word, struct error *err)
 {
-	char shown[80];
-
 	return error_set(err, ERR_INVALID,
 	                 "'%s' is no scope; expected run, files or admin with commas between",
-	                 utf8_escape(word, shown, sizeof shown));
+	                 UTF8_ESCAPED(word, 80));
 }
 
 int token_parse_scopes(struct view text, unsigned *ret, struct error *err)

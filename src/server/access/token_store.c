@@ -223,12 +223,11 @@ static bool has_id(const struct token_list *list, const char *id)
 static int remove_line(const struct edit *edit, const char *id, struct buf *ret, struct error *err)
 {
 	struct view rest = buf_view(&edit->text), line;
-	char shown[80];
 
 	if (!has_id(&edit->list, id))
 		return error_set(err, ERR_NOT_FOUND,
 		                 "there is no token '%s'; 'belljar token list' has all",
-		                 utf8_escape(view_of(id), shown, sizeof shown));
+		                 UTF8_ESCAPED(view_of(id), 80));
 	while (view_next_line(&rest, &line))
 		if (!view_starts(line, id) &&
 		    (buf_add(ret, line, err) < 0 || buf_add(ret, view_of("\n"), err) < 0))

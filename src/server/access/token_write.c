@@ -83,7 +83,7 @@ static int get_digits(const char *text, size_t count)
 /* A time that timegm() has to correct, such as February 30, does not come back as the same text. */
 int token_parse_time(struct view text, int64_t *ret, struct error *err)
 {
-	char again[TOKEN_TIME_SIZE], shown[80];
+	char again[TOKEN_TIME_SIZE];
 	struct tm utc = { 0 };
 	int64_t seconds;
 	size_t i = 0;
@@ -106,7 +106,7 @@ int token_parse_time(struct view text, int64_t *ret, struct error *err)
 		}
 	}
 	return error_set(err, ERR_SYNTAX, "'%s' is no time such as 2026-11-17T10:00:00Z",
-	                 utf8_escape(text, shown, sizeof shown));
+	                 UTF8_ESCAPED(text, 80));
 }
 
 static const struct {
@@ -137,7 +137,7 @@ static bool parse_duration(const char *text, int64_t *ret)
 
 int token_parse_expiry(const char *text, int64_t now, int64_t *ret, struct error *err)
 {
-	char time[TOKEN_TIME_SIZE], shown[80];
+	char time[TOKEN_TIME_SIZE];
 	struct error ignored;
 	int64_t seconds = 0;
 
@@ -155,7 +155,7 @@ int token_parse_expiry(const char *text, int64_t now, int64_t *ret, struct error
 		                 "'%s' is no expiry; expected never, a duration such as 30d, 12h "
 		                 "or 45m, a date such as 2027-01-31, or a time such as "
 		                 "2027-01-31T12:00:00Z",
-		                 utf8_escape(view_of(text), shown, sizeof shown));
+		                 UTF8_ESCAPED(view_of(text), 80));
 	if (seconds <= now)
 		return error_set(err, ERR_INVALID, "the expiry %s is in the past", time);
 	*ret = seconds;

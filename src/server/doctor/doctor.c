@@ -102,7 +102,7 @@ static bool is_named(const char *list, const char *layer)
 
 static int set_unknown_layer(struct view name, struct error *err)
 {
-	char typed[64], shown[80], known[480] = "";
+	char typed[64], known[480] = "";
 	struct nearest best = { 0 };
 	size_t used = 0;
 
@@ -113,8 +113,7 @@ static int set_unknown_layer(struct view name, struct error *err)
 		                         i != 0 ? ", " : "", layers[i].name);
 	}
 	return error_set(err, ERR_INVALID, "require: no layer is called '%s'%s%s%s; there are %s",
-	                 utf8_escape(name, shown, sizeof shown),
-	                 best.name != NULL ? " (did you mean " : "",
+	                 UTF8_ESCAPED(name, 80), best.name != NULL ? " (did you mean " : "",
 	                 best.name != NULL ? best.name : "", best.name != NULL ? "?)" : "", known);
 }
 

@@ -44,7 +44,7 @@ void probe_interpreters_in(const char *directories, struct check *ret)
 	size_t found_len = 0, missing_len = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(interpreters); i++) {
-		char path[PATH_MAX], shown[80];
+		char path[PATH_MAX];
 
 		if (find_program(directories, interpreters[i].program, path) < 0) {
 			missing_len += (size_t)snprintf(missing + missing_len,
@@ -54,7 +54,7 @@ void probe_interpreters_in(const char *directories, struct check *ret)
 		}
 		found_len += (size_t)snprintf(found + found_len, sizeof found - found_len, "%s%s",
 		                              found_len != 0 ? ", " : "",
-		                              utf8_escape(view_of(path), shown, sizeof shown));
+		                              UTF8_ESCAPED(view_of(path), 80));
 	}
 	if (missing_len == 0) {
 		check_set(ret, CHECK_ON, "%s", found);
@@ -126,13 +126,12 @@ void probe_containers(UNUSED const struct options *options, struct check *ret)
 {
 	const char *host = getenv("DOCKER_HOST"), *runtime = getenv("XDG_RUNTIME_DIR");
 	struct socket_paths sockets = { .count = 0 };
-	char shown[120];
 	size_t refused = SOCKET_CANDIDATES;
 	int failure = 0;
 
 	if (host != NULL && host[0] != '\0' && strncmp(host, "unix://", 7) != 0) {
 		check_set(ret, CHECK_WEAKER, "DOCKER_HOST is '%s'; only unix:// is checked",
-		          utf8_escape(view_of(host), shown, sizeof shown));
+		          UTF8_ESCAPED(view_of(host), 120));
 		check_fix(ret, "set DOCKER_HOST to unix:///PATH, or unset it");
 		return;
 	}
@@ -191,7 +190,6 @@ void probe_configuration(const struct options *options, struct check *ret)
 	const char *flags[OPTION_COUNT] = { [OPTION_CONFIG] = options->config };
 	struct options served;
 	struct error err;
-	char shown[200];
 
 	if (options_load(&served, FOR_SERVE, flags, environ, &err) < 0) {
 		check_set(ret, CHECK_OFF, "%s", skip_topic(err.msg));
@@ -205,8 +203,7 @@ void probe_configuration(const struct options *options, struct check *ret)
 		return;
 	}
 	if (served.config != NULL)
-		check_set(ret, CHECK_ON, "%s is valid",
-		          utf8_escape(view_of(served.config), shown, sizeof shown));
+		check_set(ret, CHECK_ON, "%s is valid", UTF8_ESCAPED(view_of(served.config), 200));
 	else
 		check_set(ret, CHECK_ON, "no file; the defaults apply");
 	options_done(&served);

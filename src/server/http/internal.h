@@ -5,7 +5,6 @@
  *   secrets.c       the token file and the TLS files, and the reloader that watches them
  *   side_paths.c    paths beside MCP that profiles answer */
 #pragma once
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/attr.h"

@@ -1,8 +1,6 @@
 /* option_specs.c - the table of all options (see options.h). */
 #include <string.h>
 
-#include "base/error.h"
-#include "server/access/token_file.h"
 #include "server/options/option_accepts.h"
 #include "server/options/option_words.h"
 #include "server/options/options.h"

@@ -188,12 +188,11 @@ int option_value_read(const struct option_spec *spec, const char *text, struct o
                       struct error *err)
 {
 	struct option_value value = { .given = true };
-	char expected[OPTION_TEXT_SIZE], shown[80];
+	char expected[OPTION_TEXT_SIZE];
 
 	if (!read_value(spec, text, &value))
 		return error_set(err, ERR_INVALID, "expected %s, got '%s'",
-		                 option_expected(spec, expected),
-		                 utf8_escape(view_of(text), shown, sizeof shown));
+		                 option_expected(spec, expected), UTF8_ESCAPED(view_of(text), 80));
 	if (check_home(spec, value.text, err) < 0)
 		return -1;
 	*ret = value;
@@ -263,14 +262,13 @@ static char *copy_text(const struct option_spec *spec, const char *text, struct 
 {
 	const char *home = strchr(text, '~') != NULL ? find_home() : NULL;
 	AUTO_BUF struct buf out;
-	struct error full;
 
 	buf_init(&out, (strlen(text) + 1) * PATH_MAX);
 	for (size_t i = 0; text[i] != '\0'; i++) {
 		if (home != NULL && is_home_sign(spec, text, i))
-			(void)!buf_add(&out, view_of(home), &full);
+			buf_put(&out, view_of(home));
 		else
-			(void)!buf_add(&out, (struct view){ &text[i], 1 }, &full);
+			buf_put(&out, (struct view){ &text[i], 1 });
 	}
 	return arena_text(&options->texts, buf_text(&out));
 }

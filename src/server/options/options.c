@@ -106,7 +106,6 @@ static int take_flag(struct option_args *args, unsigned verb, const char *arg, c
 static int take_arg(struct option_args *args, unsigned verb, char *const *at, struct error *err)
 {
 	const char *arg = at[0];
-	char shown[80];
 
 	if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
 		args->help = true;
@@ -119,7 +118,7 @@ static int take_arg(struct option_args *args, unsigned verb, char *const *at, st
 		return take_flag(args, verb, "--terminal", NULL, err);
 	if (arg[0] == '-' && arg[1] != '\0')
 		return error_set(err, ERR_INVALID, "unknown option '%s'",
-		                 utf8_escape(view_of(arg), shown, sizeof shown));
+		                 UTF8_ESCAPED(view_of(arg), 80));
 	args->operands[args->operand_count++] = arg;
 	return 0;
 }

@@ -87,13 +87,12 @@ static bool is_hop_field(struct http_request *request, const char *name)
 static void add_path(struct buf *out, const char *path)
 {
 	static const char plain[] = "-._~!$&'()*+,;=:@/";
-	struct error ignored;
 
-	(void)!buf_add(out, view_of(*path == '\0' ? "/" : ""), &ignored);
+	buf_put(out, view_of(*path == '\0' ? "/" : ""));
 	for (; *path != '\0'; path++) {
 		bool is_plain = isalnum((unsigned char)*path) || strchr(plain, *path) != NULL;
 
-		(void)!buf_printf(out, &ignored, is_plain ? "%c" : "%%%02X", (unsigned char)*path);
+		buf_putf(out, is_plain ? "%c" : "%%%02X", (unsigned char)*path);
 	}
 }
 
@@ -102,25 +101,23 @@ void port_request_head(struct http_request *request, const struct port_path *pat
 {
 	const char *query = http_query(request);
 	struct http_field field;
-	struct error ignored; /* out has room for a head of the parser's size, encoded */
 
-	(void)!buf_printf(out, &ignored, "%s ", http_method_text(request));
+	buf_putf(out, "%s ", http_method_text(request));
 	add_path(out, path->rest);
-	(void)!buf_printf(out, &ignored, "%s%s HTTP/1.1\r\nHost: localhost:%u\r\n",
-	                  *query != '\0' ? "?" : "", query, path->port);
+	buf_putf(out, "%s%s HTTP/1.1\r\nHost: localhost:%u\r\n", *query != '\0' ? "?" : "", query,
+	         path->port);
 	for (size_t i = 0; http_field_at(request, i, &field); i++)
 		if (!is_kept_back(field.name) && !is_hop_field(request, field.name))
-			(void)!buf_printf(out, &ignored, "%s: %s\r\n", field.name, field.value);
-	(void)!buf_printf(out, &ignored, "X-Forwarded-Prefix: %s\r\nX-Forwarded-Proto: %s\r\n",
-	                  path->prefix, http_is_tls(request) ? "https" : "http");
+			buf_putf(out, "%s: %s\r\n", field.name, field.value);
+	buf_putf(out, "X-Forwarded-Prefix: %s\r\nX-Forwarded-Proto: %s\r\n", path->prefix,
+	         http_is_tls(request) ? "https" : "http");
 	if (upgrades)
-		(void)!buf_printf(out, &ignored, "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n",
-		                  http_get(request, "upgrade"));
+		buf_putf(out, "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n",
+		         http_get(request, "upgrade"));
 	else if (body_len != 0 || http_method(request) == HTTP_POST)
-		(void)!buf_printf(out, &ignored, "Content-Length: %zu\r\nConnection: close\r\n\r\n",
-		                  body_len);
+		buf_putf(out, "Content-Length: %zu\r\nConnection: close\r\n\r\n", body_len);
 	else
-		(void)!buf_printf(out, &ignored, "Connection: close\r\n\r\n");
+		buf_putf(out, "Connection: close\r\n\r\n");
 }
 
 /* --- the answer --- */
@@ -248,7 +245,6 @@ static int add_field(struct buf *out, const struct port_answer_options *options,
 	struct view name = { line.ptr, colon != NULL ? (size_t)(colon - line.ptr) : 0 };
 	struct view value;
 	char lower[64];
-	struct error ignored;
 
 	if (!is_name(name))
 		return set_malformed("a malformed field", err);
@@ -265,7 +261,7 @@ static int add_field(struct buf *out, const struct port_answer_options *options,
 	if (strcmp(lower, "location") == 0)
 		port_add_location(out, options, value);
 	else if (is_listed(passed_on, lower))
-		(void)!buf_printf(out, &ignored, "%s: %.*s\r\n", lower, (int)value.len, value.ptr);
+		buf_putf(out, "%s: %.*s\r\n", lower, (int)value.len, value.ptr);
 	return 0;
 }
 
@@ -285,14 +281,13 @@ int port_answer_head(struct view head, const struct port_answer_options *options
 	struct framing framing = { 0 };
 	struct view line;
 	unsigned fields = 0;
-	struct error ignored;
 	int status = 0;
 
 	if (next_line(&head, &line, err) < 0 || read_status(line, &status, err) < 0)
 		return -1;
 	if (status == 101 && !options->upgrades)
 		return set_malformed("another protocol, which the client has not asked for", err);
-	(void)!buf_printf(out, &ignored, "HTTP/1.1 %.*s\r\n", (int)(line.len - 9), line.ptr + 9);
+	buf_putf(out, "HTTP/1.1 %.*s\r\n", (int)(line.len - 9), line.ptr + 9);
 	for (;;) {
 		if (next_line(&head, &line, err) < 0)
 			return -1;
@@ -303,12 +298,10 @@ int port_answer_head(struct view head, const struct port_answer_options *options
 		if (add_field(out, options, line, &framing, err) < 0)
 			return -1;
 	}
-	(void)!buf_add(out, view_of(security_fields), &ignored);
+	buf_put(out, view_of(security_fields));
 	if (options->is_link)
-		(void)!buf_add(out, view_of(link_fields), &ignored);
-	(void)!buf_add(out,
-	               view_of(status == 101 ? "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
-	                                     : "Connection: close\r\n\r\n"),
-	               &ignored);
+		buf_put(out, view_of(link_fields));
+	buf_put(out, view_of(status == 101 ? "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+	                                   : "Connection: close\r\n\r\n"));
 	return out->len < out->max ? status : set_malformed("too long a head", err);
 }

@@ -4,7 +4,6 @@
 #include <strings.h>
 
 #include "base/buf.h"
-#include "base/error.h"
 #include "server/ports/internal.h"
 
 enum { NAME_MAX_LEN = 255 };
@@ -132,7 +131,6 @@ void port_add_location(struct buf *out, const struct port_answer_options *option
 {
 	const struct port_path *path = options->path;
 	char own[32];
-	struct error ignored;
 	int len;
 
 	(void)snprintf(own, sizeof own, "http://localhost:%u", path->port);
@@ -146,8 +144,7 @@ void port_add_location(struct buf *out, const struct port_answer_options *option
 	    memchr(value.ptr, '\\', value.len) != NULL)
 		return;
 	if (value.len == 0 || (value.ptr[0] == '/' && (value.len == 1 || value.ptr[1] != '/')))
-		(void)!buf_printf(out, &ignored, "location: %s%.*s\r\n", path->prefix,
-		                  (int)value.len, value.ptr);
+		buf_putf(out, "location: %s%.*s\r\n", path->prefix, (int)value.len, value.ptr);
 	else if (is_allowed_url(value, options))
-		(void)!buf_printf(out, &ignored, "location: %.*s\r\n", (int)value.len, value.ptr);
+		buf_putf(out, "location: %.*s\r\n", (int)value.len, value.ptr);
 }

@@ -126,14 +126,13 @@ static void send_rest(struct port_request *port);
 static void on_client_bytes(void *ctx, struct view bytes)
 {
 	struct port_request *port = ctx;
-	struct error err;
 
 	/* Bytes behind a request that does not switch protocols would be a second request, which
 	 * was not checked. */
 	if (!port->upgrades)
 		return;
 	port_list_touch(&port->entry);
-	if (buf_add(&port->out, bytes, &err) < 0)
+	if (!buf_put(&port->out, bytes))
 		return fail_request(port, 0, "");
 	send_rest(port);
 	if (port->request != NULL)

@@ -1,7 +1,6 @@
 #include "server/runtime/delegation.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -101,11 +101,10 @@ static int add_url(struct net_ceiling *ceiling, const char *url, struct error *e
 	const char *host = is_https ? url + 8 : url + 7, *at;
 	struct host_rule rule = { 0 };
 	struct view text;
-	char shown[80];
 
 	if (!is_https && strncasecmp(url, "http://", 7) != 0)
 		return error_set(err, ERR_INVALID, "'%s' is not an http:// or https:// URL",
-		                 utf8_escape(view_of(url), shown, sizeof shown));
+		                 UTF8_ESCAPED(view_of(url), 80));
 	text = (struct view){ host, strcspn(host, "/?#") };
 	at = memrchr(text.ptr, '@', text.len); /* a name and a password before the host */
 	if (at != NULL)

@@ -18,7 +18,6 @@
 #include "sandbox/share/share.h"
 #include "server/doctor/doctor.h"
 #include "server/http/http_service.h"
-#include "server/options/options.h"
 #include "server/runtime/internal.h"
 #include "server/runtime/network.h"
 

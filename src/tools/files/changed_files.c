@@ -132,22 +132,18 @@ void changed_files_done(struct changed_files *files)
 
 void changed_files_report(const struct changed_files *files, struct buf *text, json_t *list)
 {
-	struct error full;
-
 	if (files == NULL)
 		return;
 	for (size_t i = 0; i < files->count; i++) {
 		static const char workspace[] = SPEC_WORKSPACE "/";
 		const char *path = files->paths[i];
-		char shown[SHOWN];
 
 		if (strncmp(path, workspace, strlen(workspace)) == 0)
 			path += strlen(workspace);
 
-		(void)!buf_printf(text, &full, "%s%s", i != 0 ? ", " : "",
-		                  utf8_escape(view_of(path), shown, sizeof shown));
+		buf_putf(text, "%s%s", i != 0 ? ", " : "", UTF8_ESCAPED(view_of(path), SHOWN));
 		json_push(list, json_str(files->paths[i]));
 	}
 	if (files->has_more && files->count != 0)
-		(void)!buf_printf(text, &full, " and perhaps more");
+		buf_putf(text, " and perhaps more");
 }

@@ -93,21 +93,18 @@ static void add_summary(struct buf *text, const struct copy_result *result, cons
                         const char *target)
 {
 	const struct transfer_result *moved = &result->moved;
-	char from[SHOWN], to[SHOWN];
-	struct error full; /* TEXT_MAX is more than the pieces together */
+	char to[SHOWN];
 
-	(void)utf8_escape(view_of(source), from, sizeof from);
 	(void)utf8_escape(view_of(target), to, sizeof to);
-	(void)!buf_printf(text, &full, "%s '%s' to '%s': %" PRIu64 " %s%s, %" PRIu64 " bytes",
-	                  result->is_preview ? "nothing was written; a copy of" : "copied", from,
-	                  to, moved->entries, moved->entries == 1 ? "entry" : "entries",
-	                  result->is_preview ? " would change" : "", moved->bytes);
+	buf_putf(text, "%s '%s' to '%s': %" PRIu64 " %s%s, %" PRIu64 " bytes",
+	         result->is_preview ? "nothing was written; a copy of" : "copied",
+	         UTF8_ESCAPED(view_of(source), SHOWN), to, moved->entries,
+	         moved->entries == 1 ? "entry" : "entries",
+	         result->is_preview ? " would change" : "", moved->bytes);
 	if (result->ignored != 0)
-		(void)!buf_printf(text, &full, "; %" PRIu64 " left out by .gitignore",
-		                  result->ignored);
+		buf_putf(text, "; %" PRIu64 " left out by .gitignore", result->ignored);
 	if (moved->skipped != 0)
-		(void)!buf_printf(text, &full, "; " COPY_SKIPPED, moved->skipped,
-		                  moved->first_skipped);
+		buf_putf(text, "; " COPY_SKIPPED, moved->skipped, moved->first_skipped);
 	copy_add_notes(result, text);
 }
 

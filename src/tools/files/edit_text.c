@@ -150,7 +150,7 @@ static int set_not_found(const struct edit_state *e, struct error *err)
 static int set_ambiguous(const struct edit_state *e, size_t times, struct error *err)
 {
 	const char *at = e->text.ptr;
-	char lines[120] = "", shown[80];
+	char lines[120] = "";
 	size_t used = 0;
 
 	for (size_t i = 0; i < times && i < LINES_NAMED && used < sizeof lines; i++) {
@@ -164,8 +164,8 @@ static int set_ambiguous(const struct edit_state *e, size_t times, struct error 
 	return error_set(err, ERR_INVALID,
 	                 "edit %zu of %zu: its old text \"%s\" was found %zu times (lines %s%s): "
 	                 "add the text around it to make it unique, or set all to true",
-	                 e->number, e->count, utf8_escape(e->edit->old, shown, sizeof shown), times,
-	                 lines, times > LINES_NAMED ? ", ..." : "");
+	                 e->number, e->count, UTF8_ESCAPED(e->edit->old, 80), times, lines,
+	                 times > LINES_NAMED ? ", ..." : "");
 }
 
 static int check_edit(const struct edit_state *e, struct error *err)
@@ -189,15 +189,14 @@ static int check_edit(const struct edit_state *e, struct error *err)
 static bool show_lines(struct buf *diff, char sign, struct view lines)
 {
 	struct view line;
-	struct error full;
 
 	while (view_next_line(&lines, &line)) {
 		size_t len = line.len <= DIFF_LINE_MAX
 		                     ? line.len
 		                     : utf8_prefix(line.ptr, line.len, DIFF_LINE_MAX);
 
-		if (buf_printf(diff, &full, "%c%.*s%s\n", sign, (int)len, line.ptr,
-		               len < line.len ? "..." : "") < 0)
+		if (!buf_putf(diff, "%c%.*s%s\n", sign, (int)len, line.ptr,
+		              len < line.len ? "..." : ""))
 			return false;
 	}
 	return true;
@@ -209,14 +208,13 @@ static void show_hunk(struct edit_state *e, struct view before, size_t start)
 {
 	struct view after = { buf_text(e->out) + start, e->out->len - start };
 	size_t whole = e->diff->len;
-	struct error full;
 
 	for (; e->counted < start; e->counted++)
 		e->line += e->out->ptr[e->counted] == '\n';
 	if (e->diff->max == whole)
 		return;
-	if (buf_printf(e->diff, &full, "@@ line %zu @@\n", e->line) == 0 &&
-	    show_lines(e->diff, '-', before) && show_lines(e->diff, '+', after))
+	if (buf_putf(e->diff, "@@ line %zu @@\n", e->line) && show_lines(e->diff, '-', before) &&
+	    show_lines(e->diff, '+', after))
 		return;
 	buf_truncate(e->diff, whole);
 	e->diff->max = whole;

@@ -7,7 +7,6 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
-#include "base/error.h"
 #include "base/text/utf8.h"
 #include "tools/support/params.h"
 
@@ -94,10 +93,9 @@ static struct view take_line(struct view *rest)
 /* Adds the whole line, or nothing. */
 static bool add_line(struct buf *out, const char *number, struct view line)
 {
-	struct error full;
 	size_t before = out->len;
 
-	if (buf_add(out, view_of(number), &full) == 0 && buf_add(out, line, &full) == 0)
+	if (buf_put(out, view_of(number)) && buf_put(out, line))
 		return true;
 	buf_truncate(out, before);
 	return false;

@@ -8,7 +8,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "base/text/utf8.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
@@ -221,33 +220,29 @@ static bool is_this_link(const struct wire_entry *entry, const char *path)
 
 static void fail_broken_link(struct file_work *file, struct view target)
 {
-	char shown[SHOWN], where[SHOWN];
-
 	file_work_fail(file, ERR_NOT_FOUND, "'%s' is a link to '%s', which does not exist",
-	               utf8_escape(view_of(file->path), shown, sizeof shown),
-	               utf8_escape(target, where, sizeof where));
+	               UTF8_ESCAPED(view_of(file->path), SHOWN), UTF8_ESCAPED(target, SHOWN));
 }
 
 /* The reply to a LIST of the directory that the missing file would be in. */
 static void on_neighbours(struct file_work *file, const struct files_reply *reply)
 {
 	struct view rest = reply->bytes;
-	char shown[SHOWN], name[48], names[200] = "";
+	char names[200] = "";
 	struct wire_entry entry;
 	size_t used = 0;
 
-	(void)utf8_escape(view_of(file->path), shown, sizeof shown);
 	while (files_next_entry(&rest, &entry) && used < sizeof names) {
 		if (is_this_link(&entry, file->path)) {
 			fail_broken_link(file, entry.target);
 			return;
 		}
 		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s%s",
-		                         used == 0 ? "" : ", ",
-		                         utf8_escape(entry.path, name, sizeof name),
+		                         used == 0 ? "" : ", ", UTF8_ESCAPED(entry.path, 48),
 		                         entry.type == WIRE_FILE_DIRECTORY ? "/" : "");
 	}
-	file_work_fail(file, ERR_NOT_FOUND, "'%s' does not exist; %s%s%s", shown,
+	file_work_fail(file, ERR_NOT_FOUND, "'%s' does not exist; %s%s%s",
+	               UTF8_ESCAPED(view_of(file->path), SHOWN),
 	               used != 0 ? "its directory has: " : "its directory is empty", names,
 	               used >= sizeof names || (reply->done.flags & WIRE_DONE_MORE) != 0
 	                       ? ", and more"
@@ -256,12 +251,10 @@ static void on_neighbours(struct file_work *file, const struct files_reply *repl
 
 static void on_no_directory(struct file_work *file, const struct error *why)
 {
-	char shown[SHOWN];
-
 	(void)why;
 	file_work_fail(file, ERR_NOT_FOUND,
 	               "'%s' does not exist, and neither does the directory it would be in",
-	               utf8_escape(view_of(file->path), shown, sizeof shown));
+	               UTF8_ESCAPED(view_of(file->path), SHOWN));
 }
 
 static void request_neighbours(struct file_work *file)
@@ -288,12 +281,10 @@ static void fail_first_error(struct file_work *file, const struct error *why)
 
 static void on_type(struct file_work *file, const struct files_reply *reply)
 {
-	char shown[SHOWN];
-
 	if (file_work_entry(reply).type == WIRE_FILE_DIRECTORY)
 		file_work_fail(file, ERR_INVALID,
 		               "'%s' is a directory, not a file: list it instead",
-		               utf8_escape(view_of(file->path), shown, sizeof shown));
+		               UTF8_ESCAPED(view_of(file->path), SHOWN));
 	else
 		work_fail(&file->work, &file->path_error);
 }

@@ -9,9 +9,7 @@
 
 static int refuse_spec(struct view text, const char *why, struct error *err)
 {
-	char shown[120];
-
-	return error_set(err, ERR_INVALID, "'%s': %s", utf8_escape(text, shown, sizeof shown), why);
+	return error_set(err, ERR_INVALID, "'%s': %s", UTF8_ESCAPED(text, 120), why);
 }
 
 /* Cuts the longest beginning of *rest whose bytes are alphanumeric or in `also`. */

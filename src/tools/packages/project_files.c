@@ -11,7 +11,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "sandbox/channel/files.h"
-#include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
 #include "tools/files/edit_lock.h"
 #include "json/json.h"

@@ -12,11 +12,9 @@
  * directory is read again. */
 #pragma once
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/list.h"
-#include "base/view.h"
 #include "engine/spec.h"
 #include "sandbox/process/process.h"
 #include "tools/packages/project_command.h"

@@ -178,17 +178,16 @@ static void answer_run(struct profile_work *w, struct view output, int exit_code
 static void on_executed(struct profile_work *w, const struct profile_run *run)
 {
 	AUTO_BUF struct buf output;
-	struct error full;
 
 	buf_init(&output, run->out.len + run->errors.len + SHOWN);
-	(void)!buf_add(&output, run->out, &full);
+	buf_put(&output, run->out);
 	if (run->errors.len != 0) {
-		(void)!buf_printf(&output, &full, "\n--- stderr ---\n");
-		(void)!buf_add(&output, run->errors, &full);
+		buf_putf(&output, "\n--- stderr ---\n");
+		buf_put(&output, run->errors);
 	}
 	if (run->timed_out)
-		(void)!buf_printf(&output, &full, "%sExecution timed out after %" PRIu32 " seconds",
-		                  output.len != 0 ? "\n" : "", timeout_of(w));
+		buf_putf(&output, "%sExecution timed out after %" PRIu32 " seconds",
+		         output.len != 0 ? "\n" : "", timeout_of(w));
 	answer_run(w, buf_view(&output), run->timed_out ? EXIT_TIMEOUT : run->exit_code);
 }
 
@@ -320,16 +319,15 @@ static void draw_tree(const struct wire_entry *entries, size_t count, const char
                       struct buf *out)
 {
 	struct file_tree tree;
-	struct error full;
 
-	(void)!buf_printf(out, &full, "%s/\n", root[0] == '\0' ? "workspace" : root);
+	buf_putf(out, "%s/\n", root[0] == '\0' ? "workspace" : root);
 	file_tree_init(&tree, entries, count);
 	for (size_t i = 0; i < count; i++) {
-		char prefix[FILE_TREE_PREFIX_SIZE], shown[1100];
+		char prefix[FILE_TREE_PREFIX_SIZE];
 
-		(void)!buf_printf(out, &full, "%s%s%s\n", file_tree_prefix(&tree, i, prefix),
-		                  utf8_escape(file_tree_name(&entries[i]), shown, sizeof shown),
-		                  entries[i].type == WIRE_FILE_DIRECTORY ? "/" : "");
+		buf_putf(out, "%s%s%s\n", file_tree_prefix(&tree, i, prefix),
+		         UTF8_ESCAPED(file_tree_name(&entries[i]), 1100),
+		         entries[i].type == WIRE_FILE_DIRECTORY ? "/" : "");
 	}
 	file_tree_done(&tree);
 }

@@ -129,14 +129,13 @@ int code_sandbox_find(const struct mcp_call *call, const struct code_sandbox_arg
 int code_sandbox_resolve(const char *base, const char *path, char **ret, struct error *err)
 {
 	const size_t len = strlen(base);
-	char shown[SHOWN];
 
 	if (strncmp(base, WORKSPACES, strlen(WORKSPACES)) == 0 &&
 	    strncmp(path, WORKSPACES, strlen(WORKSPACES)) == 0 &&
 	    (strncmp(path, base, len) != 0 || (path[len] != '/' && path[len] != '\0')))
 		return error_set(err, ERR_INVALID,
 		                 "'%s' is in another workspace: pass the workspace_id of that one",
-		                 utf8_escape(view_of(path), shown, sizeof shown));
+		                 UTF8_ESCAPED(view_of(path), SHOWN));
 	return profile_resolve(base, path, ret, err);
 }
 

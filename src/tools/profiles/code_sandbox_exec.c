@@ -73,7 +73,6 @@ static void append_log(struct container_log *log, struct view text)
 {
 	struct view last = text;
 	size_t drop;
-	struct error full;
 
 	if (last.len > LOG_MAX / 2)
 		last = (struct view){ text.ptr + (text.len - LOG_MAX / 2), LOG_MAX / 2 };
@@ -82,7 +81,7 @@ static void append_log(struct container_log *log, struct view text)
 		memmove(log->text.ptr, log->text.ptr + drop, log->text.len - drop);
 		buf_truncate(&log->text, log->text.len - drop);
 	}
-	(void)!buf_add(&log->text, last, &full);
+	buf_put(&log->text, last);
 }
 
 static void log_command(const char *container, const char *command, const struct profile_run *run)
@@ -135,19 +134,16 @@ static void answer_commands(struct profile_work *w)
 static void add_timeout(struct profile_work *w, struct buf *errors)
 {
 	char seconds[16], text[CODE_SANDBOX_TEXT_SIZE];
-	struct error full;
 
 	(void)snprintf(seconds, sizeof seconds, "%u", w->file.work.context->timeout_s);
-	(void)!buf_printf(
-	        errors, &full, "%s%s", errors->len != 0 ? "\n" : "",
-	        code_sandbox_text(w->file.work.call, TEXT_TIMED_OUT, seconds, NULL, text));
+	buf_putf(errors, "%s%s", errors->len != 0 ? "\n" : "",
+	         code_sandbox_text(w->file.work.call, TEXT_TIMED_OUT, seconds, NULL, text));
 }
 
 /* Adds the beginning and the end of a text that has more than `max` bytes. */
 static void add_output(json_t *result, const char *key, struct view text, size_t max)
 {
 	AUTO_BUF struct buf cut = { 0 };
-	struct error full;
 	size_t head, tail;
 
 	if (text.len <= max) {
@@ -159,9 +155,9 @@ static void add_output(json_t *result, const char *key, struct view text, size_t
 	while (tail < text.len && ((unsigned char)text.ptr[tail] & 0xc0) == 0x80)
 		tail++; /* to the beginning of a character */
 	buf_init(&cut, max + CODE_SANDBOX_TEXT_SIZE);
-	(void)!buf_add(&cut, (struct view){ text.ptr, head }, &full);
-	(void)!buf_printf(&cut, &full, "\n[belljar: %zu bytes left out]\n", tail - head);
-	(void)!buf_add(&cut, (struct view){ text.ptr + tail, text.len - tail }, &full);
+	buf_put(&cut, (struct view){ text.ptr, head });
+	buf_putf(&cut, "\n[belljar: %zu bytes left out]\n", tail - head);
+	buf_put(&cut, (struct view){ text.ptr + tail, text.len - tail });
 	json_set(result, key, json_str_view(buf_view(&cut)));
 }
 
@@ -197,11 +193,10 @@ static void on_executed(struct profile_work *w, const struct profile_run *run)
 	const char *command = a->commands.items[w->index];
 	const int exit_code = run->timed_out ? EXIT_TIMEOUT : run->exit_code;
 	AUTO_BUF struct buf errors;
-	struct error full;
 
 	log_command(a->container_id, command, run);
 	buf_init(&errors, run->errors.len + CODE_SANDBOX_TEXT_SIZE);
-	(void)!buf_add(&errors, run->errors, &full);
+	buf_put(&errors, run->errors);
 	if (run->timed_out)
 		add_timeout(w, &errors);
 	json_push(w->answer, make_result(w, command, exit_code, run->out, buf_view(&errors)));
@@ -286,10 +281,10 @@ static void read_needs(struct profile_work *w, struct view text, struct buf *out
 	if (json_read(text, &limits, &json, NULL, &ignored) == 0 &&
 	    param_decode(needs_table, json, &arena, &reply, &ignored) == 0) {
 		for (size_t i = 0; i < reply.needs.count; i++)
-			(void)!buf_printf(out, &ignored, "%s ", reply.needs.items[i]);
+			buf_putf(out, "%s ", reply.needs.items[i]);
 		for (size_t i = 0; i < reply.modules.count; i++)
 			if (package_of_module(view_of(reply.modules.items[i]), package))
-				(void)!buf_printf(out, &ignored, "%s ", package);
+				buf_putf(out, "%s ", package);
 		for (size_t i = 0; i < reply.refused.count; i++)
 			add_dependency(w, "refused", reply.refused.items[i]);
 	}

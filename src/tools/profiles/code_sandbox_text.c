@@ -6,7 +6,6 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
-#include "base/error.h"
 #include "base/text/utf8.h"
 #include "mcp/call.h"
 #include "sandbox/copy/copy.h"
@@ -49,22 +48,19 @@ const char *code_sandbox_copied(const struct mcp_call *call, const struct copy_d
                                 struct buf *text)
 {
 	const struct transfer_result *moved = &done->result->moved;
-	char from[CODE_SANDBOX_TEXT_SIZE], to[CODE_SANDBOX_TEXT_SIZE];
-	struct error full;
 
 	if (!is_chinese(call))
 		return done->summary;
-	(void)utf8_escape(view_of(done->source), from, sizeof from);
-	(void)utf8_escape(view_of(done->target), to, sizeof to);
-	(void)!buf_printf(text, &full, "已将 '%s' 复制到 '%s'：%" PRIu64 " 项，%" PRIu64 " 字节",
-	                  from, to, moved->entries, moved->bytes);
+	buf_putf(text, "已将 '%s' 复制到 '%s'：%" PRIu64 " 项，%" PRIu64 " 字节",
+	         UTF8_ESCAPED(view_of(done->source), CODE_SANDBOX_TEXT_SIZE),
+	         UTF8_ESCAPED(view_of(done->target), CODE_SANDBOX_TEXT_SIZE), moved->entries,
+	         moved->bytes);
 	if (moved->skipped != 0)
-		(void)!buf_printf(
-		        text, &full,
-		        "；跳过 %" PRIu64
-		        " 项（指向目录之外的链接、设备、套接字、无法读取的文件），第一项是 "
-		        "'%s'",
-		        moved->skipped, moved->first_skipped);
+		buf_putf(text,
+		         "；跳过 %" PRIu64
+		         " 项（指向目录之外的链接、设备、套接字、无法读取的文件），第一项是 "
+		         "'%s'",
+		         moved->skipped, moved->first_skipped);
 	copy_add_notes(done->result, text);
 	return buf_text(text);
 }

@@ -219,13 +219,12 @@ static void begin_write(struct profile_work *w)
 static int check_path(const char *path, struct error *err)
 {
 	AUTO_FREE char *unused = NULL;
-	char shown[SHOWN];
 
 	if (path[0] != '/')
 		return error_set(err, ERR_INVALID,
 		                 "argument 'file_path': '%s' is not absolute; files of yours are "
 		                 "below /workspace",
-		                 utf8_escape(view_of(path), shown, sizeof shown));
+		                 UTF8_ESCAPED(view_of(path), SHOWN));
 	return profile_resolve("/", path, &unused, err);
 }
 

@@ -25,53 +25,46 @@ static const char guide[] =
 
 static void add_skills(const struct skills *skills, struct buf *text)
 {
-	struct error full;
-
 	if (skills == NULL || skills_count(skills) == 0)
 		return;
-	(void)!buf_printf(text, &full,
-	                  "\n## Skills\nEach skill says how to do something well. Read its file "
-	                  "before you begin such a task.\n");
+	buf_putf(text, "\n## Skills\nEach skill says how to do something well. Read its file "
+	               "before you begin such a task.\n");
 	for (size_t i = 0; i < skills_count(skills); i++) {
 		const struct skill_info skill = skills_info(skills, i);
 
-		(void)!buf_printf(text, &full, "- %s: %s (/skills/%s/%s)\n", skill.name,
-		                  skill.description, skill.id, skill.file);
+		buf_putf(text, "- %s: %s (/skills/%s/%s)\n", skill.name, skill.description,
+		         skill.id, skill.file);
 	}
 }
 
 static void add_functions(const struct module_reply *reply, struct buf *text)
 {
 	const struct module_item *items = reply->functions.items;
-	struct error full;
 
 	if (reply->functions.count == 0)
 		return;
-	(void)!buf_printf(text, &full,
-	                  "\n## Tools\nThese Python functions are in /tools. Import them in your "
-	                  "programs: `from tools.MODULE import FUNCTION`. read_docstring shows how "
-	                  "to use one.\n");
+	buf_putf(text, "\n## Tools\nThese Python functions are in /tools. Import them in your "
+	               "programs: `from tools.MODULE import FUNCTION`. read_docstring shows how "
+	               "to use one.\n");
 	for (size_t i = 0; i < reply->functions.count; i++) {
 		const char *dot = strrchr(items[i].name, '.');
 
-		(void)!buf_printf(text, &full, "- tools.%.*s: %s%s%s\n",
-		                  dot != NULL ? (int)(dot - items[i].name) : 0, items[i].name,
-		                  items[i].signature, items[i].doc[0] != '\0' ? " - " : "",
-		                  items[i].doc);
+		buf_putf(text, "- tools.%.*s: %s%s%s\n",
+		         dot != NULL ? (int)(dot - items[i].name) : 0, items[i].name,
+		         items[i].signature, items[i].doc[0] != '\0' ? " - " : "", items[i].doc);
 	}
 	if ((json_int_t)reply->functions.count < reply->total)
-		(void)!buf_printf(text, &full, "- ... and %lld more: look at the files in /tools\n",
-		                  (long long)reply->total - (long long)reply->functions.count);
+		buf_putf(text, "- ... and %lld more: look at the files in /tools\n",
+		         (long long)reply->total - (long long)reply->functions.count);
 }
 
 static void answer_prompt(struct mcp_call *call, const struct tools_context *context,
                           const struct module_reply *reply, struct profile_work *w)
 {
 	AUTO_BUF struct buf text;
-	struct error full;
 
 	buf_init(&text, PROMPT_MAX);
-	(void)!buf_add(&text, view_of(guide), &full);
+	buf_put(&text, view_of(guide));
 	add_skills(context->skills, &text);
 	if (reply != NULL)
 		add_functions(reply, &text);

@@ -125,14 +125,12 @@ json_t *profile_result(bool success, const char *key, const char *fmt, ...)
 /* Appends the kept bytes of a stream, with a line in place of those that are missing. */
 static void add_stream(const struct process_stream *stream, struct buf *out)
 {
-	struct error full;
-
-	(void)!buf_add(out, stream->head, &full);
+	buf_put(out, stream->head);
 	if (stream->left_out != 0)
-		(void)!buf_printf(out, &full, "\n[belljar: %" PRIu64 " bytes left out%s%s]\n",
-		                  stream->left_out, stream->file != NULL ? "; all of them: " : "",
-		                  stream->file != NULL ? stream->file : "");
-	(void)!buf_add(out, stream->tail, &full);
+		buf_putf(out, "\n[belljar: %" PRIu64 " bytes left out%s%s]\n", stream->left_out,
+		         stream->file != NULL ? "; all of them: " : "",
+		         stream->file != NULL ? stream->file : "");
+	buf_put(out, stream->tail);
 }
 
 /* Says why a program reaches no host: tools such as pip report something else. */
@@ -141,12 +139,11 @@ static void add_network_hint(const struct profile_work *w, const struct process_
 {
 	const struct work *work = &w->file.work;
 	const bool has_failed = state->end.code != 0 || state->end.signal != 0;
-	struct error full;
 
 	if (sandbox_network_mode(work->sandbox) == NET_MODE_NONE &&
 	    run_hint_is_network(out, buf_view(errors), has_failed))
-		(void)!buf_printf(errors, &full, "[belljar: a sandbox has no network: %s]\n",
-		                  work->context->no_network);
+		buf_putf(errors, "[belljar: a sandbox has no network: %s]\n",
+		         work->context->no_network);
 }
 
 static void on_run_end(void *ctx)
@@ -156,7 +153,6 @@ static void on_run_end(void *ctx)
 	const struct process_stream errors = process_stream(w->step.process, true);
 	AUTO_BUF struct buf out_text, error_text;
 	struct process_state state;
-	struct error full;
 
 	buf_init(&out_text, PROFILE_OUTPUT_MAX + SHOWN);
 	buf_init(&error_text, PROFILE_OUTPUT_MAX + SHOWN + sizeof state.end.note + 2 * SHOWN);
@@ -168,9 +164,9 @@ static void on_run_end(void *ctx)
 	add_stream(&out, &out_text);
 	add_stream(&errors, &error_text);
 	if (state.phase == PROCESS_FAILED)
-		(void)!buf_printf(&error_text, &full, "[belljar: %s]\n", state.why->msg);
+		buf_putf(&error_text, "[belljar: %s]\n", state.why->msg);
 	else if (state.end.note[0] != '\0')
-		(void)!buf_printf(&error_text, &full, "[belljar: %s]\n", state.end.note);
+		buf_putf(&error_text, "[belljar: %s]\n", state.end.note);
 	else
 		add_network_hint(w, &state, buf_view(&out_text), &error_text);
 	w->ran(w, &(struct profile_run){ .exit_code = state.phase == PROCESS_FAILED ? 1
@@ -196,14 +192,13 @@ void profile_run(struct profile_work *w, const struct process_options *options, 
 
 int profile_find_language(const char *name, const struct language **ret, struct error *err)
 {
-	char names[360], shown[64];
+	char names[360];
 
 	*ret = language_find(name);
 	if (*ret != NULL)
 		return 0;
 	return error_set(err, ERR_INVALID, "the language '%s' is not known; there are: %s",
-	                 utf8_escape(view_of(name), shown, sizeof shown),
-	                 language_names(names, sizeof names));
+	                 UTF8_ESCAPED(view_of(name), 64), language_names(names, sizeof names));
 }
 
 /* --- the work ---------------------------------------------------------------------------- */
@@ -284,14 +279,12 @@ static bool path_climbs(const char *path)
 
 int profile_resolve(const char *base, const char *path, char **ret, struct error *err)
 {
-	char shown[SHOWN];
-
 	if (work_check_path(path, err) < 0)
 		return -1;
 	if (path_climbs(path))
 		return error_set(err, ERR_INVALID,
 		                 "'%s' leads out of %s, and is not used: name a path below it",
-		                 utf8_escape(view_of(path), shown, sizeof shown),
+		                 UTF8_ESCAPED(view_of(path), SHOWN),
 		                 path[0] == '/' ? "the sandbox" : base);
 	*ret = path[0] == '/' ? mem_dup(path) : mem_format("%s/%s", base, path);
 	return 0;
@@ -329,19 +322,17 @@ int profile_split(struct profile_work *w, const char *text, struct param_strings
 static void on_read(struct file_work *file, const struct files_reply *reply)
 {
 	struct profile_work *w = container_of(file, struct profile_work, file);
-	char shown[SHOWN];
 
 	if ((reply->done.flags & WIRE_DONE_MORE) != 0 && reply->bytes.len >= PROFILE_TEXT_MAX)
 		file_work_fail(file, ERR_LIMIT,
 		               "'%s' has more than %d MiB, which no answer holds: read a part of "
 		               "it with a command",
-		               utf8_escape(view_of(file->path), shown, sizeof shown),
-		               PROFILE_TEXT_MAX >> 20);
+		               UTF8_ESCAPED(view_of(file->path), SHOWN), PROFILE_TEXT_MAX >> 20);
 	else if (!utf8_is_valid(reply->bytes))
 		file_work_fail(file, ERR_UNSUPPORTED,
 		               "'%s' is not text in UTF-8, and an answer has no other bytes: "
 		               "read it with a program, for example as Base64",
-		               utf8_escape(view_of(file->path), shown, sizeof shown));
+		               UTF8_ESCAPED(view_of(file->path), SHOWN));
 	else
 		w->read(file, reply);
 }
@@ -423,12 +414,10 @@ enum profile_image profile_image_of(const struct mcp_call *call, const char *ima
 int profile_set_image(const struct mcp_call *call, const char *image, const char *usual,
                       struct spec *spec, struct error *err)
 {
-	char shown[SHOWN];
-
 	if (!spec_is_image(image))
 		return error_set(err, ERR_INVALID,
 		                 "'%s' is not the name of an image, such as python:3",
-		                 utf8_escape(view_of(image), shown, sizeof shown));
+		                 UTF8_ESCAPED(view_of(image), SHOWN));
 	if (profile_image_of(call, image, usual) == PROFILE_IMAGE_NAMED)
 		(void)snprintf(spec->image, sizeof spec->image, "%s", image);
 	return 0;

@@ -4,7 +4,6 @@
  * default tools (tools/support, tools/run, tools/files); only names, parameters and the form of
  * answers are the profile's own. doc/profiles.md describes each profile for its users. */
 #pragma once
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/attr.h"

@@ -67,14 +67,12 @@ static void respond_error(struct mcp_call *call, const struct error *why)
 
 static void on_environment(struct profile_work *w, const struct profile_run *run)
 {
-	char shown[400];
-
 	if (run->exit_code == 0 && !run->timed_out)
 		w->after(w);
 	else
 		file_work_fail(&w->file, ERR_UNSUPPORTED,
 		               "the virtual environment " SPEC_PYTHON " cannot be made: %s",
-		               utf8_escape(view_trim(run->errors), shown, sizeof shown));
+		               UTF8_ESCAPED(view_trim(run->errors), 400));
 }
 
 static void on_python(struct file_work *file, const struct files_reply *reply)

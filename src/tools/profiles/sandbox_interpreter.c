@@ -175,7 +175,6 @@ static void handle_no_python(struct profile_work *w, struct view why)
 	struct mcp_call *call = w->file.work.call;
 	struct sandbox *sandbox = w->file.work.sandbox;
 	struct initialization *init;
-	char shown[SHOWN];
 	struct error err;
 
 	if (!w->file.work.context->has_images ||
@@ -183,7 +182,7 @@ static void handle_no_python(struct profile_work *w, struct view why)
 		(void)error_set(&err, ERR_UNSUPPORTED,
 		                "the sandbox was created, but has no Python (%s). Other languages "
 		                "can be run",
-		                utf8_escape(why, shown, sizeof shown));
+		                UTF8_ESCAPED(why, SHOWN));
 		work_fail(&w->file.work, &err);
 		return;
 	}
@@ -330,16 +329,15 @@ static int initialize_sandbox(struct mcp_call *call, const void *args, struct er
 static void on_executed(struct profile_work *w, const struct profile_run *run)
 {
 	AUTO_BUF struct buf text;
-	struct error full;
 
 	buf_init(&text, run->out.len + run->errors.len + SHOWN);
-	(void)!buf_add(&text, run->out, &full);
-	(void)!buf_add(&text, run->errors, &full);
+	buf_put(&text, run->out);
+	buf_put(&text, run->errors);
 	if (run->timed_out)
-		(void)!buf_printf(&text, &full, "\nThe program was ended after %u seconds",
-		                  w->file.work.context->timeout_s);
+		buf_putf(&text, "\nThe program was ended after %u seconds",
+		         w->file.work.context->timeout_s);
 	else if (run->exit_code != 0)
-		(void)!buf_printf(&text, &full, "\nExit code: %d", run->exit_code);
+		buf_putf(&text, "\nExit code: %d", run->exit_code);
 	profile_answer_text(w, buf_view(&text));
 }
 

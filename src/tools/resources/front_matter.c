@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/error.h"
 #include "base/text/utf8.h"
 
 static struct view skip_bytes(struct view v, size_t n)
@@ -22,10 +21,9 @@ static bool is_fence(struct view line)
 static void add_unquoted(struct view value, struct buf *out)
 {
 	char quote = value.len >= 2 ? value.ptr[0] : '\0';
-	struct error full;
 
 	if ((quote != '"' && quote != '\'') || value.ptr[value.len - 1] != quote) {
-		(void)!buf_add(out, value, &full);
+		buf_put(out, value);
 		return;
 	}
 	value = (struct view){ value.ptr + 1, value.len - 2 };
@@ -34,7 +32,7 @@ static void add_unquoted(struct view value, struct buf *out)
 
 		if (escapes && i + 1 < value.len)
 			i++;
-		if (buf_add(out, (struct view){ value.ptr + i, 1 }, &full) < 0)
+		if (!buf_put(out, (struct view){ value.ptr + i, 1 }))
 			return;
 	}
 }
@@ -48,7 +46,6 @@ static bool is_indented(struct view line)
 static void add_indented_lines(struct view *rest, struct buf *out)
 {
 	struct view line, next = *rest;
-	struct error full;
 
 	while (view_next_line(&next, &line) && (is_indented(line) || view_trim(line).len == 0)) {
 		struct view words = view_trim(line);
@@ -57,9 +54,9 @@ static void add_indented_lines(struct view *rest, struct buf *out)
 		if (words.len == 0)
 			continue;
 		if (out->len != 0)
-			(void)!buf_add(out, view_of(" "), &full);
+			buf_put(out, view_of(" "));
 		words.len = utf8_prefix(words.ptr, words.len, out->max - out->len);
-		(void)!buf_add(out, words, &full);
+		buf_put(out, words);
 	}
 }
 

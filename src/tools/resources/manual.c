@@ -91,15 +91,13 @@ static const struct param params[] = {
 
 static int find_tool(const char *name, const struct mcp_tool **ret, struct error *err)
 {
-	char shown[80];
-
 	for (size_t i = 0; catalogue_tools[i] != NULL; i++) {
 		*ret = catalogue_tools[i];
 		if (strcmp((*ret)->name, name) == 0)
 			return 0;
 	}
 	return error_set(err, ERR_NOT_FOUND, "there is no tool '%s'; tools/list shows all",
-	                 utf8_escape(view_of(name), shown, sizeof shown));
+	                 UTF8_ESCAPED(view_of(name), 80));
 }
 
 static int check_manual(struct mcp_call *call, const void *args, struct error *err)

@@ -42,15 +42,14 @@ static void on_contents(struct file_work *file, const struct files_reply *reply)
 	struct view bytes = reply->bytes.len != 0 ? reply->bytes : view_of("");
 	struct mcp_call *call;
 	const char *mime_type;
-	char shown[SHOWN];
 
 	if ((reply->done.flags & WIRE_DONE_MORE) != 0 || reply->done.total > CONTENTS_MAX) {
 		file_work_fail(file, ERR_LIMIT,
 		               "'%s' has %" PRIu64
 		               " bytes, and a resource at most %d: use the tool read_file, which "
 		               "reads parts",
-		               utf8_escape(view_of(file->path), shown, sizeof shown),
-		               reply->done.total, CONTENTS_MAX);
+		               UTF8_ESCAPED(view_of(file->path), SHOWN), reply->done.total,
+		               CONTENTS_MAX);
 		return;
 	}
 	mime_type = file_mime_type(file->path, bytes);
@@ -67,16 +66,13 @@ static void on_listed(struct file_work *file, const struct files_reply *reply)
 	struct view rest = reply->bytes;
 	AUTO_BUF struct buf text;
 	struct wire_entry entry;
-	struct error full;
-	char shown[SHOWN];
 
 	buf_init(&text, LIST_MAX);
 	while (files_next_entry(&rest, &entry))
-		(void)!buf_printf(&text, &full, "%s%s\n",
-		                  utf8_escape(entry.path, shown, sizeof shown),
-		                  entry.type == WIRE_FILE_DIRECTORY ? "/" : "");
+		buf_putf(&text, "%s%s\n", UTF8_ESCAPED(entry.path, SHOWN),
+		         entry.type == WIRE_FILE_DIRECTORY ? "/" : "");
 	if ((reply->done.flags & WIRE_DONE_MORE) != 0)
-		(void)!buf_printf(&text, &full, "[there is more: use the tool list_directory]\n");
+		buf_putf(&text, "[there is more: use the tool list_directory]\n");
 	mcp_respond_text(work_take_call(&file->work), "text/plain", view_of(buf_text(&text)));
 }
 

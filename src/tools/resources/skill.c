@@ -108,7 +108,7 @@ static const struct skill *find_skill(const struct tools_context *context, const
                                       struct error *err)
 {
 	size_t count = context->skills != NULL ? skills_count(context->skills) : 0, used = 0;
-	char shown[80], names[200] = "";
+	char names[200] = "";
 
 	for (size_t i = 0; i < count; i++) {
 		const struct skill *skill = skills_at(context->skills, i);
@@ -124,7 +124,7 @@ static const struct skill *find_skill(const struct tools_context *context, const
 		                "there are no skills here: start the server with --skills-dir DIR");
 	else
 		(void)error_set(err, ERR_NOT_FOUND, "there is no skill '%s'; there are: %s",
-		                utf8_escape(view_of(name), shown, sizeof shown), names);
+		                UTF8_ESCAPED(view_of(name), 80), names);
 	return NULL;
 }
 

@@ -41,14 +41,13 @@ static bool is_skill_name(const char *name)
 static bool read_regular_file(int fd, struct buf *buf)
 {
 	char chunk[4096];
-	struct error full;
 	struct stat st;
 	ssize_t n;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
 	while (buf->len + sizeof chunk <= buf->max && (n = read(fd, chunk, sizeof chunk)) > 0)
-		(void)!buf_add(buf, (struct view){ chunk, (size_t)n }, &full);
+		buf_put(buf, (struct view){ chunk, (size_t)n });
 	return true;
 }
 
@@ -93,13 +92,12 @@ static void warn_about_name(int above, const char *name)
 {
 	AUTO_BUF struct buf text;
 	const char *file;
-	char shown[NAME_MAX + 1];
 
 	buf_init(&text, SKILL_BYTES_MAX);
 	if (name[0] != '.' && read_skill_file(above, name, &file, &text))
 		log_warning("the skill '%s' is left out: rename its directory, with letters, "
 		            "digits and \"._-\" only",
-		            utf8_escape(view_of(name), shown, sizeof shown));
+		            UTF8_ESCAPED(view_of(name), NAME_MAX + 1));
 }
 
 static int by_name(const void *a, const void *b)

@@ -62,7 +62,6 @@ static int set_not_in_sandbox(const struct mcp_call *call, const char *id, const
 {
 	const struct tools_context *context = mcp_call_app(call);
 	struct sandbox_search search = { .name = name };
-	char printable_name[80], printable_id[40];
 
 	if (manager_each(context->manager, mcp_call_owner(call), compare_sandbox, &search, err) < 0)
 		return -1;
@@ -70,23 +69,21 @@ static int set_not_in_sandbox(const struct mcp_call *call, const char *id, const
 		return error_set(err, ERR_NOT_FOUND,
 		                 "argument 'sandbox': there is no sandbox \"%s\"; list_sandboxes "
 		                 "lists yours",
-		                 utf8_escape(view_of(name), printable_name, sizeof printable_name));
+		                 UTF8_ESCAPED(view_of(name), 80));
 	return error_set(err, ERR_NOT_FOUND,
 	                 "argument 'process': there is no process \"%s\" in that sandbox; "
 	                 "sandbox_info lists its processes",
-	                 utf8_escape(view_of(id), printable_id, sizeof printable_id));
+	                 UTF8_ESCAPED(view_of(id), 40));
 }
 
 static int set_not_found(const char *id, struct error *err)
 {
-	char printable[40];
-
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
 	return error_set(err, ERR_NOT_FOUND,
 	                 "argument 'process': there is no process \"%s\"; sandbox_info lists the "
 	                 "processes of a sandbox, and processes end when it sleeps or is reset",
-	                 utf8_escape(view_of(id), printable, sizeof printable));
+	                 UTF8_ESCAPED(view_of(id), 40));
 }
 
 int process_call_find(const struct mcp_call *call, const char *id, const char *name,

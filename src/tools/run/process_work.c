@@ -5,7 +5,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "mcp/content.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
 #include "tools/files/changed_files.h"

@@ -28,8 +28,6 @@ static int check_cwd(const char *cwd, struct error *err)
 
 static int check_env(const struct param_map *env, struct error *err)
 {
-	char printable[64];
-
 	for (size_t i = 0; i < env->count; i++) {
 		const char *name = env->items[i].name;
 
@@ -38,7 +36,7 @@ static int check_env(const struct param_map *env, struct error *err)
 			        err, ERR_INVALID,
 			        "argument 'env': \"%s\" cannot be a variable's name: it has at "
 			        "least one character, and no '='",
-			        utf8_escape(view_of(name), printable, sizeof printable));
+			        UTF8_ESCAPED(view_of(name), 64));
 	}
 	return 0;
 }

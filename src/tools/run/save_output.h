@@ -8,7 +8,6 @@
  * The struct belongs to the caller; zeroed, it is inactive. */
 #pragma once
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "sandbox/process/process.h"
 

@@ -1,6 +1,5 @@
 #include "tools/support/port_links.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

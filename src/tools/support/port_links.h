@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "engine/spec.h"
 #include "sandbox/registry/registry.h"
 
 enum {

@@ -6,7 +6,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/text/utf8.h"
@@ -98,14 +97,12 @@ json_t *sandbox_limits_json(const struct spec_limits *limits)
 static void format_labels(const char *labels, char *out, size_t size)
 {
 	struct buf text = buf_fixed(out, size - sizeof "  (and 999 more)");
-	char one[LABELS_SHOWN];
-	struct error full;
 	size_t left_out = 0;
 
 	out[0] = '\0';
 	for (const char *at = labels; *at != '\0'; at += strlen(at) + 1)
 		if (left_out != 0 ||
-		    buf_printf(&text, &full, "  %s", utf8_escape(view_of(at), one, sizeof one)) < 0)
+		    !buf_putf(&text, "  %s", UTF8_ESCAPED(view_of(at), LABELS_SHOWN)))
 			left_out++;
 	if (left_out != 0)
 		(void)snprintf(out + text.len, size - text.len, "  (and %zu more)", left_out);

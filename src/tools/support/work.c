@@ -254,7 +254,6 @@ int tools_find_sandbox(const struct tools_context *context, const char *owner, c
                        struct sandbox **ret, struct error *err)
 {
 	const struct sandbox_options options = tools_sandbox_options(context, owner);
-	char printable[80];
 
 	if (tools_check_manager(context, err) < 0)
 		return -1;
@@ -270,7 +269,7 @@ int tools_find_sandbox(const struct tools_context *context, const char *owner, c
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
 	return error_set(err, ERR_NOT_FOUND, "there is no sandbox '%s'; list_sandboxes lists yours",
-	                 utf8_escape(view_of(name), printable, sizeof printable));
+	                 UTF8_ESCAPED(view_of(name), 80));
 }
 
 struct work *work_start_in(struct mcp_call *call, size_t size,

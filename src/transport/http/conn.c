@@ -194,14 +194,12 @@ static void advance_conn(struct conn *conn)
 /* Keeps the rest of the input for later. */
 static void hold_input(struct conn *conn, struct view rest, bool is_held)
 {
-	struct error err;
-
 	if (rest.len == 0) {
 		buf_done(&conn->held);
 	} else if (is_held) {
 		memmove(conn->held.ptr, rest.ptr, rest.len);
 		buf_truncate(&conn->held, rest.len);
-	} else if (buf_add(&conn->held, rest, &err) < 0) {
+	} else if (!buf_put(&conn->held, rest)) {
 		conn->is_broken = true;
 	}
 }
@@ -209,12 +207,11 @@ static void hold_input(struct conn *conn, struct view rest, bool is_held)
 void conn_run(struct conn *conn, struct view bytes)
 {
 	bool is_held = conn->held.len != 0;
-	struct error err;
 	struct view rest;
 
 	assert(!conn->is_processing);
 	list_remove(&conn->ready);
-	if (is_held && buf_add(&conn->held, bytes, &err) < 0)
+	if (is_held && !buf_put(&conn->held, bytes))
 		conn->is_broken = true;
 	rest = is_held ? buf_view(&conn->held) : bytes;
 	conn->is_processing = true;

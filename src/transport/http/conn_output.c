@@ -43,10 +43,8 @@ static void compact_queue(struct conn *conn)
 
 static void add_to_queue(struct conn *conn, struct view bytes)
 {
-	struct error err;
-
 	compact_queue(conn);
-	if (buf_add(&conn->queue, bytes, &err) < 0)
+	if (!buf_put(&conn->queue, bytes))
 		break_conn(conn);
 }
 
@@ -142,7 +140,6 @@ void conn_write(struct conn *conn, const struct view *parts, size_t count)
 	struct http_server *server = conn->server;
 	struct view all[PARTS_MAX];
 	size_t all_count = 0, len = 0;
-	struct error err;
 
 	if (conn->is_broken || conn->state >= CONN_LINGER)
 		return;
@@ -150,7 +147,7 @@ void conn_write(struct conn *conn, const struct view *parts, size_t count)
 		len += parts[i].len;
 	if (server->corked == conn && len <= server->cork.max - server->cork.len) {
 		for (size_t i = 0; i < count; i++)
-			(void)!buf_add(&server->cork, parts[i], &err); /* the length was compared */
+			buf_put(&server->cork, parts[i]); /* the length was compared */
 		return;
 	}
 	if (server->corked == conn && server->cork.len != 0)

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/mem.h"
 #include "transport/http/internal.h"
 
@@ -151,13 +150,12 @@ void request_read_head(struct http_request *request, struct view *bytes)
 {
 	const struct http_limits *limits = &request->conn->server->config.limits;
 	enum head_verdict verdict;
-	struct error err;
 	struct view head;
 
 	verdict = head_scan(&request->scan, limits->max_head, bytes, &head);
 	if (verdict == HEAD_VALID && request->scan.lines > limits->max_fields + 1)
 		verdict = HEAD_MANY_FIELDS;
-	if (verdict == HEAD_VALID && buf_add(&request->text, head, &err) < 0)
+	if (verdict == HEAD_VALID && !buf_put(&request->text, head))
 		verdict = HEAD_LONG_HEAD;
 	if (verdict != HEAD_VALID)
 		reject_head(request, verdict);
@@ -191,13 +189,12 @@ static void deliver_body(struct http_request *request, struct view body)
 static bool collect_body(struct http_request *request, struct view data)
 {
 	struct http_server *server = request->conn->server;
-	struct error err;
 
 	if (data.len > server->config.limits.max_bodies - server->body_bytes) {
 		request_reject(request, 503, "the server receives too many bodies; try again");
 		return false;
 	}
-	if (buf_add(&request->content, data, &err) < 0) {
+	if (!buf_put(&request->content, data)) {
 		request_reject(request, 413, "the body is too large");
 		return false;
 	}

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/error.h"
 #include "base/log.h"
 #include "transport/http/chars.h"
 #include "transport/http/internal.h"
@@ -67,9 +66,7 @@ const char *server_date(struct http_server *server)
 
 static void add_text(struct buf *head, const char *text)
 {
-	struct error err;
-
-	(void)!buf_add(head, view_of(text), &err); /* add_field() has checked the length */
+	buf_put(head, view_of(text)); /* add_field() has checked the length */
 }
 
 /* Control characters could add a field or a second response. */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/error.h"
 #include "base/text/utf8.h"
 #include "transport/http/chars.h"
 #include "transport/http/head.h"
@@ -56,8 +55,6 @@ int target_decode_path(char *path)
 /* Decodes a name or a value of a query: '+' is a space. */
 static int decode_part(struct view part, struct buf *ret)
 {
-	struct error err;
-
 	for (size_t i = 0; i < part.len; i++) {
 		char c = part.ptr[i] == '+' ? ' ' : part.ptr[i];
 
@@ -69,7 +66,7 @@ static int decode_part(struct view part, struct buf *ret)
 			c = (char)byte;
 			i += 2;
 		}
-		if (buf_add(ret, (struct view){ &c, 1 }, &err) < 0)
+		if (!buf_put(ret, (struct view){ &c, 1 }))
 			return -1;
 	}
 	return 0;

@@ -54,10 +54,9 @@ static int read_bytes(BIO *bio, char *ret, size_t size, size_t *ret_len)
 static int write_bytes(BIO *bio, const char *bytes, size_t len, size_t *ret_len)
 {
 	struct tls_session *session = BIO_get_data(bio);
-	struct error err;
 
 	BIO_clear_retry_flags(bio);
-	if (buf_add(session->out, (struct view){ bytes, len }, &err) < 0)
+	if (!buf_put(session->out, (struct view){ bytes, len }))
 		return 0;
 	*ret_len = len;
 	return 1;

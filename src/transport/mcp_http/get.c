@@ -1,6 +1,5 @@
 /* get.c - GET and DELETE of the MCP endpoint: a session's own stream, a stream that lost its
  * connection, and the end of a session. */
-#include <string.h>
 
 #include "mcp/revision.h"
 #include "transport/mcp_http/internal.h"

@@ -15,7 +15,6 @@
 #include <strings.h>
 
 #include "base/buf.h"
-#include "base/error.h"
 #include "transport/mcp_http/internal.h"
 
 static const char allowed_fields[] =
@@ -151,7 +150,6 @@ static bool is_token_char(char c)
 static void add_param_fields(struct buf *list, const char *wanted)
 {
 	static const char prefix[] = "mcp-param-";
-	struct error err;
 
 	while (wanted != NULL && *wanted != '\0') {
 		size_t len = strcspn(wanted, ", \t");
@@ -161,7 +159,7 @@ static void add_param_fields(struct buf *list, const char *wanted)
 			valid++;
 		if (valid == len && len > sizeof prefix - 1 &&
 		    strncasecmp(wanted, prefix, sizeof prefix - 1) == 0 &&
-		    buf_printf(list, &err, ", %.*s", (int)len, wanted) < 0)
+		    !buf_putf(list, ", %.*s", (int)len, wanted))
 			return; /* the buffer is full */
 		wanted += len;
 		wanted += strspn(wanted, ", \t");
@@ -176,11 +174,10 @@ void guard_answer_options(const struct mcp_http *http, struct http_request *requ
 	char text[2048] = "";
 	struct buf list = buf_fixed(text, sizeof text);
 	struct fields fields;
-	struct error err;
 
 	fields_init(&fields, http, request);
 	fields_add(&fields, "Allow", allow);
-	if (is_preflight && buf_add(&list, view_of(allowed_fields), &err) == 0) {
+	if (is_preflight && buf_put(&list, view_of(allowed_fields))) {
 		add_param_fields(&list, http_get(request, "access-control-request-headers"));
 		fields_add(&fields, "Access-Control-Allow-Methods", allow);
 		fields_add(&fields, "Access-Control-Allow-Headers", text);

@@ -228,13 +228,12 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *ctx)
 {
 	struct http_call *call = ctx;
 	struct view piece = { bytes, size * count };
-	struct error err;
 	long status = 0;
 
 	(void)curl_library.easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (call->request.bytes != NULL && status == 200)
 		call->request.bytes(call->request.ctx, piece);
-	else if (buf_add(&call->answer, piece, &err) < 0) {
+	else if (!buf_put(&call->answer, piece)) {
 		call->is_too_long = true;
 		return 0; /* ends the transfer */
 	}

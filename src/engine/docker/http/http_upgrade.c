@@ -126,7 +126,6 @@ static bool flush_queue(struct http_upgrade *stream)
 
 void http_upgrade_send(struct http_upgrade *stream, struct view bytes)
 {
-	struct error err;
 	size_t sent = 0;
 
 	if (stream->watch == NULL)
@@ -139,7 +138,7 @@ void http_upgrade_send(struct http_upgrade *stream, struct view bytes)
 		if (bytes.len == 0)
 			return;
 	}
-	if (buf_add(&stream->queue, bytes, &err) < 0)
+	if (!buf_put(&stream->queue, bytes))
 		abort(); /* a bug: the owner ignored http_upgrade_pending() */
 	loop_watch_write(stream->watch, true);
 }

@@ -115,20 +115,16 @@ static void add_short_names(struct cdi_device *device)
 /* Adds a line to cdi->problems. Lines that do not fit into PROBLEMS_MAX are left out. */
 static void report_problem(struct reading *r, const char *file, const char *what)
 {
-	char shown[FILE_SHOWN];
-	struct error ignored;
-
-	(void)!buf_printf(&r->problems, &ignored, "%s: %s\n",
-	                  utf8_escape(view_of(file), shown, sizeof shown), what);
+	buf_putf(&r->problems, "%s: %s\n", UTF8_ESCAPED(view_of(file), FILE_SHOWN), what);
 }
 
 static void mark_ambiguous(struct reading *r, const char *file, const char *name,
                            struct origin *origin)
 {
-	char what[CDI_PATH_MAX + 512], shown[FILE_SHOWN];
+	char what[CDI_PATH_MAX + 512];
 
 	(void)snprintf(what, sizeof what, "'%s' is also in %s: neither is used", name,
-	               utf8_escape(view_of(origin->file), shown, sizeof shown));
+	               UTF8_ESCAPED(view_of(origin->file), FILE_SHOWN));
 	report_problem(r, file, what);
 	origin->is_ambiguous = true;
 }

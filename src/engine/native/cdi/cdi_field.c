@@ -63,13 +63,12 @@ static int check_names(json_t *object, const struct cdi_field *fields, size_t co
 
 	json_object_foreach (object, key, value) {
 		size_t i = 0;
-		char shown[64];
 
 		while (i < count && strcmp(fields[i].name, key) != 0)
 			i++;
 		if (i == count && version <= CDI_VERSION_LAST)
 			return error_set(err, ERR_UNSUPPORTED, "unknown field '%s'",
-			                 utf8_escape(view_of(key), shown, sizeof shown));
+			                 UTF8_ESCAPED(view_of(key), 64));
 		if (i < count && fields[i].since > version)
 			return error_set(err, ERR_INVALID, "'%s' needs cdiVersion %u.%u.0", key,
 			                 fields[i].since / 100, fields[i].since % 100);

@@ -20,16 +20,15 @@ static uint64_t bit_of(size_t i)
 static const char *list_names(const struct cdi *cdi, uint64_t among, char *out, size_t size)
 {
 	struct buf names = buf_fixed(out, size);
-	struct error full;
 
 	out[0] = '\0';
 	for (size_t i = 0; i < cdi->count; i++) {
 		if ((among & bit_of(i)) == 0)
 			continue;
-		if (buf_printf(&names, &full, "%s'%s'", names.len == 0 ? "there is " : ", ",
-		               cdi->devices[i].name) < 0) {
+		if (!buf_putf(&names, "%s'%s'", names.len == 0 ? "there is " : ", ",
+		              cdi->devices[i].name)) {
 			buf_truncate(&names, names.len < size - 5 ? names.len : size - 5);
-			(void)!buf_printf(&names, &full, " ...");
+			buf_putf(&names, " ...");
 			break;
 		}
 	}

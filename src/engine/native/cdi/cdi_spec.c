@@ -33,7 +33,6 @@ static int read_version(json_t *value, unsigned *ret, struct error *err)
 	static const struct cdi_field version_field = { .type = CDI_TEXT };
 	const char *text, *rest;
 	unsigned major, minor, patch, version;
-	char shown[64];
 
 	if (cdi_check_value(value, &version_field, err) < 0)
 		return -1;
@@ -42,7 +41,7 @@ static int read_version(json_t *value, unsigned *ret, struct error *err)
 	    !read_version_part(&rest, &minor) || *rest++ != '.' ||
 	    !read_version_part(&rest, &patch) || *rest != '\0')
 		return error_set(err, ERR_INVALID, "'%s' is not a version such as 0.5.0",
-		                 utf8_escape(view_of(text), shown, sizeof shown));
+		                 UTF8_ESCAPED(view_of(text), 64));
 	/* The patch level changes no field. */
 	version = major * 100 + minor;
 	if (version < CDI_VERSION_FIRST || (major == 0 && minor > CDI_VERSION_ZERO_LAST) ||

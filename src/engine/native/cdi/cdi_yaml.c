@@ -43,14 +43,11 @@ static bool expects_key(const struct builder *b)
 
 static int take_key(struct builder *b, const yaml_event_t *event, const char *key)
 {
-	char shown[64];
-
 	/* Readers disagree on which of two equal keys counts, so that one could check the first
 	 * value and another use the second. */
 	if (json_has(b->open[b->depth - 1], key))
 		return error_set(b->err, ERR_INVALID, "line %zu: the key '%s' appears twice",
-		                 event->start_mark.line + 1,
-		                 utf8_escape(view_of(key), shown, sizeof shown));
+		                 event->start_mark.line + 1, UTF8_ESCAPED(view_of(key), 64));
 	b->key = mem_dup(key);
 	return 0;
 }

@@ -23,14 +23,13 @@ static bool is_word(const char *text)
 /* The name is split at its dashes by cgroups_sweep(), so neither part may contain one. */
 static int set_name(struct cgroups *all, const char *state, const char *instance, struct error *err)
 {
-	char shown[64];
 	const char *wrong = !is_word(state) ? state : !is_word(instance) ? instance : NULL;
 	int len;
 
 	if (wrong != NULL)
 		return error_set(err, ERR_INVALID,
 		                 "cgroup name: expected letters and digits, got '%s'",
-		                 utf8_escape(view_of(wrong), shown, sizeof shown));
+		                 UTF8_ESCAPED(view_of(wrong), 64));
 	len = snprintf(all->name, sizeof all->name, "belljar-%s-%s", state, instance);
 	if (len < 0 || (size_t)len >= sizeof all->name)
 		return error_set(err, ERR_LIMIT, "cgroup name: %d bytes, at most %zu are allowed",
@@ -159,7 +158,6 @@ int cgroup_create(const struct cgroups *all, const char *id, const struct spec_l
                   struct cgroup *ret, struct error *err)
 {
 	struct cgroup group = { .in = all, .unified = -1 };
-	char shown[64];
 	size_t len = strspn(id, LETTERS_AND_DIGITS "_-");
 
 	/* The id becomes the name of a directory: a "/" or ".." would create the cgroup
@@ -167,8 +165,7 @@ int cgroup_create(const struct cgroups *all, const char *id, const struct spec_l
 	if (len == 0 || len >= sizeof group.id || id[len] != '\0')
 		return error_set(err, ERR_INVALID,
 		                 "cgroup id: expected 1 to %zu letters, digits, _ or -, got '%s'",
-		                 sizeof group.id - 1,
-		                 utf8_escape(view_of(id), shown, sizeof shown));
+		                 sizeof group.id - 1, UTF8_ESCAPED(view_of(id), 64));
 	memcpy(group.id, id, len + 1);
 	for (size_t i = 0; i < V1_COUNT; i++)
 		group.v1[i] = -1;

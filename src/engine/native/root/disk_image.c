@@ -57,7 +57,6 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/fd.h"
 #include "base/num.h"
 #include "engine/native/root/internal.h"
 

@@ -93,13 +93,12 @@ static int read_list(int parent, struct buf *list)
 {
 	AUTO_FD int fd = openat(parent, LIST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	static char chunk[32 * 1024];
-	struct error ignored;
 	ssize_t n;
 
 	if (fd < 0)
 		return -1;
 	while ((n = read(fd, chunk, sizeof chunk)) > 0)
-		if (buf_add(list, (struct view){ chunk, (size_t)n }, &ignored) < 0)
+		if (!buf_put(list, (struct view){ chunk, (size_t)n }))
 			return -1;
 	return n < 0 || list->len == 0 ? -1 : 0;
 }
@@ -171,11 +170,10 @@ static int add_entry(void *ctx, const char *path, int at, const char *name, cons
 static void add_seen(void *ctx, const char *path, const struct stat *st)
 {
 	struct walked *walked = ctx;
-	struct error ignored;
 	size_t before = walked->list.len;
 	char *added;
 
-	if (strchr(path, '\n') != NULL || buf_printf(&walked->list, &ignored, "\n%s\n", path) < 0) {
+	if (strchr(path, '\n') != NULL || !buf_putf(&walked->list, "\n%s\n", path)) {
 		walked->is_incomplete = true;
 		return;
 	}

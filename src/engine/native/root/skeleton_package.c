@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/error.h"
 #include "engine/native/root/internal.h"
 
 enum { KNOWN_MAX = 4 << 20, MD5_BYTES = 16, MD5_DIGITS = 2 * MD5_BYTES };
@@ -26,7 +25,6 @@ static void add_known(struct buf *known, char *line)
 {
 	char *rest, *first = strtok_r(line, " \n", &rest), *second = strtok_r(NULL, " \n", &rest);
 	const char *path = first, *md5 = second;
-	struct error ignored;
 
 	if (first == NULL || second == NULL)
 		return;
@@ -35,7 +33,7 @@ static void add_known(struct buf *known, char *line)
 		md5 = first;
 	}
 	if (strncmp(path, "/etc/", 5) == 0 && strlen(md5) == MD5_DIGITS)
-		(void)!buf_printf(known, &ignored, "%s %s\n", path + 1, md5);
+		buf_putf(known, "%s %s\n", path + 1, md5);
 }
 
 static void read_known(int host, const char *path, struct buf *known)

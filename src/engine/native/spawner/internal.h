@@ -20,7 +20,6 @@
 #include <sys/types.h>
 
 #include "base/attr.h"
-#include "base/list.h"
 #include "engine/native/cgroup/cgroup.h"
 #include "engine/native/ids/ids.h"
 #include "engine/native/root/root.h"

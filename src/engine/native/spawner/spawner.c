@@ -17,7 +17,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/process/helper.h"

@@ -5,7 +5,6 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
-#include "base/view.h"
 #include "engine/engine.h"
 #include "engine/spec.h"
 #include "sandbox/process/process.h"

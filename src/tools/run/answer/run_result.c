@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -41,13 +40,12 @@ static void add_text(struct buf *buf, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static void add_text(struct buf *buf, const char *fmt, ...)
 {
 	AUTO_FREE char *line = NULL;
-	struct error err;
 	va_list args;
 
 	va_start(args, fmt);
 	line = mem_vformat(fmt, args);
 	va_end(args);
-	(void)!buf_add(buf, view_of(line), &err);
+	buf_put(buf, view_of(line));
 }
 
 /* Ends the current line, if it is not empty. */

@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "base/buf.h"
 #include "mcp/param/param.h"
 #include "sandbox/process/process.h"

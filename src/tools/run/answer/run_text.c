@@ -10,7 +10,6 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "base/mem.h"
 #include "base/text/ansi_strip.h"
 #include "base/text/utf8.h"
@@ -30,9 +29,7 @@ static const char nul_symbol[] = { '\xe2', '\x90', '\x80' }; /* U+2400 */
  * that no later piece is appended behind a missing one. */
 static void append_bytes(struct buf *out, struct view bytes)
 {
-	struct error err;
-
-	if (buf_add(out, bytes, &err) < 0)
+	if (!buf_put(out, bytes))
 		out->max = out->len;
 }
 

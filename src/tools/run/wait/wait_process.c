@@ -4,7 +4,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "loop/loop.h"
 #include "mcp/call.h"
 #include "tools/run/answer/run_text.h"
@@ -76,16 +75,13 @@ static void add_new_lines(struct wait_process *wait, bool is_stderr, struct buf 
 static void describe_output(struct wait_process *wait, struct buf *out)
 {
 	char line[LINE_MAX_BYTES];
-	struct error err;
 
 	for (int i = 0; i < 2; i++)
 		add_new_lines(wait, i != 0, out);
 	while (out->len != 0 && out->ptr[out->len - 1] == '\n')
 		buf_truncate(out, out->len - 1);
 	if (out->len == 0)
-		(void)!buf_add(out,
-		               view_of(process_last_line(wait->watch.process, line, sizeof line)),
-		               &err);
+		buf_put(out, view_of(process_last_line(wait->watch.process, line, sizeof line)));
 }
 
 static void send_progress(struct wait_process *wait)
