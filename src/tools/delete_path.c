@@ -74,7 +74,7 @@ static int start_removal(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_callbacks callbacks = { start_removal, file_work_cancel, file_work_done };
+static const struct work_callbacks callbacks = { start_removal, work_cancel, file_work_done };
 
 /* The agent refuses to delete these directories under any name. Refusing the common names here
  * saves making or waking a sandbox. */

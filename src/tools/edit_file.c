@@ -234,7 +234,7 @@ static void free_edit(struct work *work)
 	buf_done(&e->diff);
 }
 
-static const struct work_callbacks callbacks = { lock_file, file_work_cancel, free_edit };
+static const struct work_callbacks callbacks = { lock_file, work_cancel, free_edit };
 
 /* Models that know other tools pass one edit without the list around it. */
 static int check_edits(const struct edit_file_args *a, struct error *err)

@@ -291,8 +291,7 @@ static int request_entries(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_callbacks callbacks = { request_entries, file_work_cancel,
-	                                         file_work_done };
+static const struct work_callbacks callbacks = { request_entries, work_cancel, file_work_done };
 
 static int list_directory(struct mcp_call *call, const void *args, struct error *err)
 {

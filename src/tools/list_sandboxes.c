@@ -9,7 +9,7 @@
 #include "tools/support/sandbox_json.h"
 #include "tools/support/work.h"
 
-enum { LIMIT_MAX = 1000, TEXT_MAX = LIMIT_MAX * 480 };
+enum { LIMIT_MAX = 1000, TEXT_MAX = LIMIT_MAX * 480 }; /* a line has at most 460 bytes */
 
 struct list_args {
 	int64_t offset, limit;

@@ -162,17 +162,14 @@ static void start_copy_or_fail(struct move_path *m)
 static void on_other_awake(void *ctx, const struct error *why)
 {
 	struct move_path *m = ctx;
-	struct error err;
 
 	m->is_waking = false;
-	if (m->file.work.is_cancelled) {
-		(void)error_set(&err, ERR_INVALID, "cancelled");
-		work_fail(&m->file.work, &err);
-	} else if (why != NULL) {
+	if (m->file.work.is_cancelled)
+		work_cancel(&m->file.work);
+	else if (why != NULL)
 		work_fail(&m->file.work, why);
-	} else {
+	else
 		start_copy_or_fail(m);
-	}
 }
 
 /* --- moving --------------------------------------------------------------------------------- */
@@ -315,11 +312,8 @@ static int start_move(struct work *work, struct error *err)
  * other sandbox wakes. */
 static void cancel_move(struct work *work)
 {
-	struct move_path *m = container_of(work, struct move_path, file.work);
-
-	copy_cancel(TAKE_PTR(m->copy));
-	if (!m->is_waking)
-		file_work_cancel(work);
+	if (!container_of(work, struct move_path, file.work)->is_waking)
+		work_cancel(work);
 }
 
 static void free_move(struct work *work)

@@ -5,6 +5,7 @@
 #include "tools/run/answer/run_result.h"
 #include "tools/run/process_call.h"
 #include "tools/run/wait/wait_text.h"
+#include "tools/support/params.h"
 #include "tools/support/work.h"
 
 struct output_args {
@@ -18,45 +19,24 @@ struct output_args {
 
 static const struct param params[] = {
 	PROCESS_CALL_PARAM(struct output_args, process),
-	{ .name = "since",
-	  .type = PARAM_INT,
-	  .min = PROCESS_CALL_SINCE_LAST,
-	  .max = INT64_C(1) << 53,
-	  .fallback.integer = PROCESS_CALL_SINCE_LAST,
-	  .offset = offsetof(struct output_args, since),
-	  .help = "`next` of an earlier answer; 0: the beginning; -1: after the last answer.",
-	  .more = "The first byte to read, counted over both streams." },
-	{ .name = "wait_s",
-	  .type = PARAM_NUMBER,
-	  .max = 3600,
-	  .offset = offsetof(struct output_args, wait_s),
-	  .help = "Most seconds to wait, for new output or as said below.",
-	  .more = "The end of the process ends every wait, and the answer comes sooner if a call "
-	          "may not take so long. With `until_end`, `until` or `port` the default is as "
-	          "long as a call may take." },
-	{ .name = "until_end",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct output_args, until_end),
-	  .help = "Wait for its end, or all of `wait_s`." },
-	{ .name = "until",
-	  .type = PARAM_STRING,
-	  .min = 1,
-	  .max = WAIT_TEXT_MAX,
-	  .offset = offsetof(struct output_args, until),
-	  .help = "Wait for this text.",
-	  .more = "Output from `since` on counts, all of it by default. The text is compared with "
-	          "the bytes as printed, terminal escapes included." },
-	{ .name = "port",
-	  .type = PARAM_INT,
-	  .max = 65535,
-	  .offset = offsetof(struct output_args, port),
-	  .help = "Wait for a server on this port." },
-	{ .name = "limit",
-	  .type = PARAM_INT,
-	  .max = 1024 * 1024,
-	  .offset = offsetof(struct output_args, limit),
-	  .help = "",
-	  .more = "Most bytes of output." },
+	ARG(struct output_args, since, INT,
+	    "`next` of an earlier answer; 0: the beginning; -1: after the last answer.",
+	    .min = PROCESS_CALL_SINCE_LAST, .max = INT64_C(1) << 53,
+	    .fallback.integer = PROCESS_CALL_SINCE_LAST,
+	    .more = "The first byte to read, counted over both streams."),
+	ARG(struct output_args, wait_s, NUMBER,
+	    "Most seconds to wait, for new output or as said below.", .max = 3600,
+	    .more = "The end of the process ends every wait, and the answer comes sooner if a call "
+	            "may not take so long. With `until_end`, `until` or `port` the default is as "
+	            "long as a call may take."),
+	ARG(struct output_args, until_end, BOOL, "Wait for its end, or all of `wait_s`."),
+	ARG(struct output_args, until, STRING, "Wait for this text.", .min = 1,
+	    .max = WAIT_TEXT_MAX,
+	    .more = "Output from `since` on counts, all of it by default. The text is compared "
+	            "with the bytes as printed, terminal escapes included."),
+	ARG(struct output_args, port, INT, "Wait for a server on this port.", .max = 65535),
+	ARG(struct output_args, limit, INT, "", .max = 1024 * 1024,
+	    .more = "Most bytes of output."),
 	WORK_PARAM_SANDBOX(struct output_args, sandbox),
 	{ 0 },
 };

@@ -8,6 +8,7 @@
 #include "tools/catalogue.h"
 #include "tools/run/answer/run_result.h"
 #include "tools/run/process_call.h"
+#include "tools/support/params.h"
 #include "tools/support/work.h"
 
 enum { WAIT_MS = 5000 }; /* more than a stopped process gets before it is killed */
@@ -18,24 +19,11 @@ struct stop_args {
 };
 
 static const struct param params[] = {
-	{ .name = "process",
-	  .type = PARAM_STRING,
-	  .min = 1,
-	  .max = PROCESS_ID_MAX,
-	  .offset = offsetof(struct stop_args, process),
-	  .also = PARAM_ALSO("process_id", "id"),
-	  .help = "Id from an earlier answer: \"p7\"." },
-	{ .name = "session",
-	  .type = PARAM_STRING,
-	  .min = 1,
-	  .max = SESSION_NAME_MAX,
-	  .offset = offsetof(struct stop_args, session),
-	  .also = PARAM_ALSO("session_id"),
-	  .help = "Instead: end this session, with its state." },
-	{ .name = "force",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct stop_args, force),
-	  .help = "Kill it at once (SIGKILL); a session loses its state." },
+	ARG(struct stop_args, process, STRING, "Id from an earlier answer: \"p7\".", .min = 1,
+	    .max = PROCESS_ID_MAX, .also = PARAM_ALSO("process_id", "id")),
+	ARG(struct stop_args, session, STRING, "Instead: end this session, with its state.",
+	    .min = 1, .max = SESSION_NAME_MAX, .also = PARAM_ALSO("session_id")),
+	ARG(struct stop_args, force, BOOL, "Kill it at once (SIGKILL); a session loses its state."),
 	WORK_PARAM_SANDBOX(struct stop_args, sandbox),
 	{ 0 },
 };

@@ -370,7 +370,7 @@ static int request_file(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_callbacks callbacks = { request_file, file_work_cancel, file_work_done };
+static const struct work_callbacks callbacks = { request_file, work_cancel, file_work_done };
 
 static int read_file(struct mcp_call *call, const void *args, struct error *err)
 {

@@ -9,6 +9,7 @@
 #include "tools/run/answer/run_result.h"
 #include "tools/run/process_work.h"
 #include "tools/run/run_params.h"
+#include "tools/support/params.h"
 #include "tools/support/work.h"
 
 /* All arguments together must fit into one EXEC message to the agent. */
@@ -24,41 +25,20 @@ struct command_args {
 };
 
 static const struct param params[] = {
-	{ .name = "command",
-	  .type = PARAM_STRING,
-	  .min = 1,
-	  .max = COMMAND_MAX,
-	  .offset = offsetof(struct command_args, command),
-	  .also = PARAM_ALSO("cmd"),
-	  .help = "A line for bash.",
-	  .more = "For sh, if the sandbox has no bash. A longer script is better run with "
-	          "run_code, a program without a shell with `argv`." },
-	{ .name = "argv",
-	  .type = PARAM_STRINGS,
-	  .max = 1000,
-	  .item_max = COMMAND_MAX,
-	  .offset = offsetof(struct command_args, argv),
-	  .also = PARAM_ALSO("command", "cmd"),
-	  .help = "Instead of `command`: a program and its arguments." },
+	ARG(struct command_args, command, STRING, "A line for bash.", .min = 1, .max = COMMAND_MAX,
+	    .also = PARAM_ALSO("cmd"),
+	    .more = "For sh, if the sandbox has no bash. A longer script is better run with "
+	            "run_code, a program without a shell with `argv`."),
+	ARG(struct command_args, argv, STRINGS,
+	    "Instead of `command`: a program and its arguments.", .max = 1000,
+	    .item_max = COMMAND_MAX, .also = PARAM_ALSO("command", "cmd")),
 	RUN_PARAM_BACKGROUND(struct command_args, background,
 	                     ": for servers and interactive programs"),
-	{ .name = "pty",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct command_args, pty),
-	  .help = "A terminal of `rows` x `columns`; with `background`." },
-	{ .name = "rows",
-	  .type = PARAM_INT,
-	  .min = 1,
-	  .max = 1000,
-	  .offset = offsetof(struct command_args, rows),
-	  .help = "Of the terminal; 24 by default." },
-	{ .name = "columns",
-	  .type = PARAM_INT,
-	  .min = 1,
-	  .max = 1000,
-	  .offset = offsetof(struct command_args, columns),
-	  .also = PARAM_ALSO("cols"),
-	  .help = "Likewise; 80." },
+	ARG(struct command_args, pty, BOOL, "A terminal of `rows` x `columns`; with `background`."),
+	ARG(struct command_args, rows, INT, "Of the terminal; 24 by default.", .min = 1,
+	    .max = 1000),
+	ARG(struct command_args, columns, INT, "Likewise; 80.", .min = 1, .max = 1000,
+	    .also = PARAM_ALSO("cols")),
 	RUN_PARAM_STDIN(struct command_args, run),
 	RUN_PARAM_ENV(struct command_args, run),
 	RUN_PARAM_CWD(struct command_args, run),

@@ -298,7 +298,7 @@ static void free_search(struct work *work)
 	json_decref(s->matches);
 }
 
-static const struct work_callbacks callbacks = { start_search, file_work_cancel, free_search };
+static const struct work_callbacks callbacks = { start_search, work_cancel, free_search };
 
 /* Arguments that mean nothing in a mode are refused, so that no search does less than it seems
  * to. */

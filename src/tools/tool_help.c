@@ -231,22 +231,12 @@ static int start_program(struct work *work, struct error *err)
 	return module_help_start(&h->help, work, &query, on_reply, h, err);
 }
 
-static void cancel_program(struct work *work)
-{
-	struct error err;
-
-	(void)error_set(&err, ERR_SYSTEM, "cancelled");
-	work_fail(work, &err);
-}
-
 static void free_program(struct work *work)
 {
-	struct tool_help *h = container_of(work, struct tool_help, work);
-
-	module_help_done(&h->help);
+	module_help_done(&container_of(work, struct tool_help, work)->help);
 }
 
-static const struct work_callbacks callbacks = { start_program, cancel_program, free_program };
+static const struct work_callbacks callbacks = { start_program, work_cancel, free_program };
 
 /* --- the call ---------------------------------------------------------------------------- */
 

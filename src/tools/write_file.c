@@ -247,7 +247,7 @@ static void free_write(struct work *work)
 	free(w->temporary);
 }
 
-static const struct work_callbacks callbacks = { lock_file, file_work_cancel, free_write };
+static const struct work_callbacks callbacks = { lock_file, work_cancel, free_write };
 
 static int write_file(struct mcp_call *call, const void *args, struct error *err)
 {

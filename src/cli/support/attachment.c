@@ -2,11 +2,14 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "cli/support/wake_bar.h"
+#include "base/mem.h"
 #include "loop/loop.h"
 #include "sandbox/sandbox.h"
 #include "server/confine.h"
@@ -21,6 +24,9 @@ enum {
 	 * takes to remove its containers (STOP_MS in engine/docker). */
 	WAIT_MS = 12000,
 	RETRY_MS = 50,
+	BAR_MS = 200,
+	BAR_CELLS = 30,
+	MB = 1000 * 1000,
 };
 
 static const int watched_signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -48,6 +54,79 @@ struct attachment {
 	struct error why;
 	int status;
 };
+
+/* --- the bar ----------------------------------------------------------------------------- */
+
+/* A bar on the terminal while the engine fetches an image. Nothing is written if standard error is
+ * no terminal. */
+struct wake_bar {
+	struct loop_timer *timer;
+	const struct attachment *attachment;
+	bool is_shown;
+};
+
+static void erase_bar(struct wake_bar *bar)
+{
+	if (bar->is_shown)
+		(void)fputs("\r\033[K", stderr);
+	bar->is_shown = false;
+}
+
+static void draw_bar(struct wake_bar *bar, const struct engine_progress *progress)
+{
+	char cells[BAR_CELLS + 1];
+	uint64_t filled = progress->total != 0 ? progress->done * BAR_CELLS / progress->total : 0;
+
+	for (uint64_t i = 0; i < BAR_CELLS; i++)
+		cells[i] = i < filled ? '#' : '.';
+	cells[BAR_CELLS] = '\0';
+	if (progress->total != 0)
+		(void)fprintf(stderr, "\r%s [%s] %llu of %llu MB\033[K", progress->text, cells,
+		              (unsigned long long)(progress->done / MB),
+		              (unsigned long long)(progress->total / MB));
+	else
+		(void)fprintf(stderr, "\r%s ...\033[K", progress->text);
+	(void)fflush(stderr);
+	bar->is_shown = true;
+}
+
+static void on_bar_timer(void *ctx)
+{
+	struct wake_bar *bar = ctx;
+	const struct sandbox *sandbox = bar->attachment->sandbox;
+	const struct engine_progress *progress = sandbox != NULL ? sandbox_progress(sandbox) : NULL;
+
+	if (progress != NULL)
+		draw_bar(bar, progress);
+	else
+		erase_bar(bar);
+	loop_timer_start(bar->timer, BAR_MS);
+}
+
+static struct wake_bar *wake_bar_new(struct attachment *attachment)
+{
+	struct wake_bar *bar;
+
+	if (!isatty(STDERR_FILENO))
+		return NULL;
+	bar = mem_new(sizeof *bar);
+	bar->attachment = attachment;
+	bar->timer = loop_timer_new(attachment->loop, on_bar_timer, bar);
+	loop_timer_start(bar->timer, BAR_MS);
+	return bar;
+}
+
+static struct wake_bar *wake_bar_free(struct wake_bar *bar)
+{
+	if (bar == NULL)
+		return NULL;
+	erase_bar(bar);
+	(void)loop_timer_free(bar->timer);
+	free(bar);
+	return NULL;
+}
+
+/* --- the runtime ------------------------------------------------------------------------- */
 
 static void on_runtime_stopped(void *ctx)
 {
@@ -231,7 +310,7 @@ static int run_loop(struct attachment *attachment, struct runtime_base *base, st
 		signals[i] = loop_signal_new(attachment->loop, watched_signals[i], on_signal,
 		                             &watches[i]);
 	}
-	attachment->bar = wake_bar_new(attachment->loop, &attachment->sandbox);
+	attachment->bar = wake_bar_new(attachment);
 	loop_run(attachment->loop);
 	attachment->bar = wake_bar_free(attachment->bar);
 	attachment->is_ending = true;

@@ -37,6 +37,7 @@ size_t copy_left_out_names(const struct copy_result *result, struct view names[C
 	return count;
 }
 
+/* COPY_NOTES_MAX is more than all notes together. */
 static void add_left_out(const struct copy_result *result, struct buf *text)
 {
 	const struct transfer_result *moved = &result->moved;

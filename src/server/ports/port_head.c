@@ -96,6 +96,7 @@ static void add_path(struct buf *out, const char *path)
 	}
 }
 
+/* `out` has room for a head of the parser's size with every byte of its path encoded. */
 void port_request_head(struct http_request *request, const struct port_path *path, bool upgrades,
                        size_t body_len, struct buf *out)
 {

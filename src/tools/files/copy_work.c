@@ -80,15 +80,7 @@ static void free_copy(struct work *work)
 	free(w->inside);
 }
 
-static void cancel_copy(struct work *work)
-{
-	struct error err;
-
-	stop_copy(container_of(work, struct copy_work, work));
-	(void)error_set(&err, ERR_INVALID, "cancelled");
-	work_fail(work, &err);
-}
-
+/* TEXT_MAX is more than the summary and the notes together. */
 static void add_summary(struct buf *text, const struct copy_result *result, const char *source,
                         const char *target)
 {
@@ -320,7 +312,7 @@ static int open_host(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_callbacks callbacks = { open_host, cancel_copy, free_copy };
+static const struct work_callbacks callbacks = { open_host, work_cancel, free_copy };
 
 /* The directory that has to be allowed for the path, as text; false if none can be: the path is
  * relative, or belongs to the system. */

@@ -128,16 +128,6 @@ struct wire_entry file_work_entry(const struct files_reply *reply)
 
 /* --- the call --------------------------------------------------------------------------- */
 
-void file_work_cancel(struct work *work)
-{
-	struct file_work *file = container_of(work, struct file_work, work);
-	struct error err;
-
-	files_cancel(TAKE_PTR(file->op));
-	(void)error_set(&err, ERR_SYSTEM, "cancelled");
-	work_fail(work, &err);
-}
-
 void file_work_done(struct work *work)
 {
 	struct file_work *file = container_of(work, struct file_work, work);

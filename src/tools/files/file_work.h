@@ -37,7 +37,6 @@ struct file_work {
 };
 
 /* For struct work_callbacks. A tool with a done() of its own calls file_work_done() from there. */
-void file_work_cancel(struct work *work);
 void file_work_done(struct work *work);
 
 /* Takes the lock on file->path and continues with `locked`. The lock is released when the call

@@ -12,6 +12,7 @@
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
 #include "tools/packages/package_spec.h"
+#include "tools/support/params.h"
 #include "tools/support/work.h"
 
 enum {
@@ -31,14 +32,8 @@ const char *const package_languages[] = { "python", "javascript", NULL };
 		.item_max = TEXT_MAX                                                               \
 	}
 static const struct param reply_table[] = {
-	{ .name = "ok",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct package_reply, ok),
-	  .help = "" },
-	{ .name = "no_installer",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct package_reply, no_installer),
-	  .help = "" },
+	ARG(struct package_reply, ok, BOOL, ""),
+	ARG(struct package_reply, no_installer, BOOL, ""),
 	REPLY_LIST(installed),
 	REPLY_LIST(removed),
 	REPLY_LIST(packages),

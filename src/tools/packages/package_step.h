@@ -42,7 +42,7 @@ struct package_request {
 	const char *language;             /* one of package_languages */
 	struct param_strings packages;    /* empty for RESET, LIST and PROJECT */
 	const char *argument;             /* that names them, for errors; NULL: "packages" */
-	const char *sandbox;              /* NULL: the default one; for package_work_start() */
+	const char *sandbox;              /* NULL: the default one; for work_start() */
 	const char *cwd;                  /* of the installer; NULL: the workspace */
 	const struct process_file *files; /* written first */
 	size_t file_count;

@@ -232,7 +232,7 @@ static void free_work(struct work *work)
 	free(w->path);
 }
 
-static const struct work_callbacks callbacks = { begin_work, file_work_cancel, free_work };
+static const struct work_callbacks callbacks = { begin_work, work_cancel, free_work };
 
 profile_begin_fn *profile_tool_begin(const struct mcp_call *call)
 {

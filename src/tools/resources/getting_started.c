@@ -1,16 +1,14 @@
 #include "mcp/content.h"
 #include "tools/catalogue.h"
+#include "tools/support/params.h"
 
 struct getting_started_args {
 	const char *task;
 };
 
 static const struct param params[] = {
-	{ .name = "task",
-	  .type = PARAM_STRING,
-	  .max = 4000,
-	  .offset = offsetof(struct getting_started_args, task),
-	  .help = "What you want done, in your own words." },
+	ARG(struct getting_started_args, task, STRING, "What you want done, in your own words.",
+	    .max = 4000),
 	{ 0 },
 };
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text/utf8.h"
 #include "tools/catalogue.h"
+#include "tools/support/params.h"
 
 enum { MANUAL_MAX = 256 * 1024 };
 
@@ -79,13 +80,8 @@ static void complete_name(void *app, const char *owner, const char *typed, json_
 }
 
 static const struct param params[] = {
-	{ .name = "name",
-	  .type = PARAM_STRING,
-	  .required = true,
-	  .max = 64,
-	  .complete = complete_name,
-	  .offset = offsetof(struct manual_args, name),
-	  .help = "The name of the tool." },
+	ARG_REQUIRED(struct manual_args, name, STRING, "The name of the tool.", .max = 64,
+	             .complete = complete_name),
 	{ 0 },
 };
 

@@ -6,6 +6,7 @@
 #include "tools/catalogue.h"
 #include "tools/files/file_text.h"
 #include "tools/files/file_work.h"
+#include "tools/support/params.h"
 
 enum { CONTENTS_MAX = 1024 * 1024, LIST_COUNT = 500, LIST_MAX = 512 * 1024, SHOWN = 300 };
 
@@ -14,20 +15,10 @@ struct sandbox_file_args {
 };
 
 static const struct param params[] = {
-	{ .name = "id",
-	  .type = PARAM_STRING,
-	  .required = true,
-	  .min = 1,
-	  .max = 64,
-	  .complete = work_complete_sandbox,
-	  .offset = offsetof(struct sandbox_file_args, id),
-	  .help = "Id or name of the sandbox." },
-	{ .name = "path",
-	  .type = PARAM_STRING,
-	  .required = true,
-	  .max = 4094,
-	  .offset = offsetof(struct sandbox_file_args, path),
-	  .help = "The path from the root of the sandbox: workspace/notes.txt." },
+	ARG_REQUIRED(struct sandbox_file_args, id, STRING, "Id or name of the sandbox.", .min = 1,
+	             .max = 64, .complete = work_complete_sandbox),
+	ARG_REQUIRED(struct sandbox_file_args, path, STRING,
+	             "The path from the root of the sandbox: workspace/notes.txt.", .max = 4094),
 	{ 0 },
 };
 
@@ -116,7 +107,7 @@ static int request_contents(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_callbacks calls = { request_contents, file_work_cancel, file_work_done };
+static const struct work_callbacks calls = { request_contents, work_cancel, file_work_done };
 
 static int read_sandbox_file(struct mcp_call *call, const void *args, struct error *err)
 {

@@ -72,7 +72,7 @@ static int request_text(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_callbacks calls = { request_text, file_work_cancel, file_work_done };
+static const struct work_callbacks calls = { request_text, work_cancel, file_work_done };
 
 static int start_skill_work(struct mcp_call *call, const struct skill *skill, const char *task,
                             bool is_prompt, struct error *err)

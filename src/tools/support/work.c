@@ -125,6 +125,14 @@ void work_fail(struct work *work, const struct error *why)
 	sandbox_notify_end(work->sandbox, on_sandbox_end, work);
 }
 
+void work_cancel(struct work *work)
+{
+	struct error err;
+
+	(void)error_set(&err, ERR_INVALID, "cancelled");
+	work_fail(work, &err);
+}
+
 void work_fail_write(struct work *work, const struct error *why)
 {
 	char advice[SANDBOX_FILE_MAX_SIZE];
@@ -199,8 +207,8 @@ static void on_awake(void *ctx, const struct error *why)
 
 	wake_progress_stop(&work->progress);
 	if (why == NULL && work->is_cancelled) {
-		(void)error_set(&err, ERR_INVALID, "cancelled");
-		why = &err;
+		work_cancel(work);
+		return;
 	}
 	if (why != NULL && why->errnum == EBUSY && !work->is_cancelled) {
 		retry_wake(work, why);

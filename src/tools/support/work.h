@@ -60,6 +60,10 @@ void work_fail(struct work *work, const struct error *why);
  * prompts. */
 struct mcp_call *work_take_call(struct work *work);
 
+/* Fails a call that its client has cancelled: the callback `cancel` of most work. done() stops what
+ * is under way. */
+void work_cancel(struct work *work);
+
 /* As work_fail(), for an operation that writes files of the sandbox: an error of a limit says which
  * one it is, and what to do. */
 void work_fail_write(struct work *work, const struct error *why);
