@@ -41,7 +41,8 @@ static const char *copy_name(struct view text, char out[NET_NAME_MAX + 1])
 	return label == 0 ? "a label is empty" : NULL;
 }
 
-/* Resolvers treat a name whose last label is a number as an IPv4 address. */
+/* Resolvers treat a name whose last label is a number as an IPv4 address: such a name would pass the
+ * rules for names and reach an address that the rules for addresses refuse. */
 static bool ends_in_number(const char *name)
 {
 	const char *dot = strrchr(name, '.');
@@ -51,6 +52,8 @@ static bool ends_in_number(const char *name)
 	       (strspn(last, "0123456789") == strlen(last) || strncmp(last, "0x", 2) == 0);
 }
 
+/* Rules compare names as text and addresses as bytes, so a host gets one form here: a name is in
+ * lower case, without the dot of the root at its end. */
 int net_host_parse(struct view text, struct net_host *ret, struct error *err)
 {
 	struct net_host host = { 0 };

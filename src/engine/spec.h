@@ -33,6 +33,8 @@
  *   src/tools/support/sandbox_args.h            an argument of the tools, if creators may choose it
  *   src/sandbox/run/limit_check.c               tells a program's caller that it met the limit, if
  *                                               the kernel counts that
+ *   src/tools/run/answer/run_hint.c             the messages that programs print when they meet it,
+ *                                               for a hint with the limit's name and value
  *
  * A limit that update_sandbox changes has further places: REQUEST_LIMIT in
  * src/engine/remote/messages.h leads to them. */

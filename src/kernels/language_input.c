@@ -28,7 +28,7 @@ static bool is_letter(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Whether the code has the word, and not as the end of a longer one. */
+/* Whether the code has the word, and not only as the end of a longer word. */
 static bool has_word(struct view code, const char *word)
 {
 	const size_t len = strlen(word);

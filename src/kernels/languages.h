@@ -7,7 +7,7 @@
  * To add a language, add a row to languages.c. Its runners are the ways to run it, each with the
  * program to look for, the best for most users first. A language with a kernel (kernels.h) has
  * sessions; without one, code is saved to a file, compiled if there is a command for that, and
- * run. */
+ * run. The words of language_input.c show that its code reads standard input. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -66,8 +66,8 @@ class SentDisplays(Displays):
             except OSError:
                 pass  # the code has removed its directory
             try:
-                # READY and NAMES may still wait there: behind them the frame would be read before
-                # what was printed.
+                # READY and NAMES may still be unread in the socket. A frame behind them would be
+                # read together with them, before the output that was printed first.
                 wait_until_read(fcntl.ioctl, clock.sleep, SOCKET)
                 write_all(SOCKET, frame)
                 wait_until_read(fcntl.ioctl, clock.sleep, SOCKET)

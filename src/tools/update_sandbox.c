@@ -99,7 +99,7 @@ static void finish_update(struct update *update, const struct error *why)
 		mcp_respond_content(call, NULL, info);
 }
 
-/* Without a number the answer only says nothing about it. */
+/* If the usage cannot be measured, the answer leaves it out. */
 static void on_usage(void *ctx, const struct usage *usage, const struct error *why)
 {
 	struct update *update = ctx;

@@ -78,6 +78,8 @@ int op_remove(struct job *job, const struct wire_remove *request, struct wire_do
 	    path_parent(job, request->path, false, &parent, err) < 0)
 		return -1;
 	dir = parent.dir;
+	/* unlinkat(2) itself tells a directory from a file: between an lstat(2) and the removal a
+	 * program could put another entry there. */
 	if (unlinkat(dir, parent.name, 0) == 0)
 		return 0;
 	if (errno == EISDIR && unlinkat(dir, parent.name, AT_REMOVEDIR) == 0)

@@ -265,8 +265,9 @@ static bool has_stretch(const struct write_order *order, size_t pump)
 	return false;
 }
 
-/* Output whose signal was taken for that of earlier bytes (early_ms) is sent before a message: an
- * interpreter prints nothing while its message waits. */
+/* Output whose signal was taken for that of earlier bytes (early_ms) is sent before the message of
+ * an interpreter: it was printed first, because an interpreter prints nothing while its message
+ * waits to be read. */
 static void put_output_first(struct program *program, const uint32_t *waiting)
 {
 	struct write_order *order = &program->order;

@@ -163,6 +163,7 @@ int dial_start(struct dial *dial, const struct net_host *host, uint16_t port, bo
 		                 dial->count);
 	message.id = ++dial->next_id != 0 ? dial->next_id : ++dial->next_id;
 	(void)snprintf(message.host, sizeof message.host, "%s", host->name);
+	/* A dialer that does not read must not block the server, which has one thread. */
 	if (send(dial->socket, &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return error_sys(err, "ask the dialer for a connection");
 	request = mem_new(sizeof *request);

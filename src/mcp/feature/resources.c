@@ -110,8 +110,8 @@ void resources_read_method(struct mcp_call *call)
 		respond_not_found(call);
 }
 
-/* Whether a resource or a template has call->uri, and nothing is known against it. A file need not
- * exist yet: its creation is reported. */
+/* Fails if no resource and no template has call->uri, or the template's check refuses it. A file
+ * need not exist yet: its creation is reported. */
 static int check_uri(struct mcp_call *call, struct error *err)
 {
 	const struct mcp_config *config = &call->server->config;

@@ -6,7 +6,7 @@
 /* The value that is meant: `value` itself, or another one that the arena owns. Nothing is guessed:
  * a value that has no meaning, or several, is returned as it is, for the error. */
 json_t *param_meaning(const struct param *param, json_t *value, struct arena *arena);
-/* Likewise, where a string is expected among others: numbers, true and false become text. */
+/* The same for a text of STRINGS or MAP: a number, true and false become their text. */
 json_t *param_text_meaning(json_t *value, struct arena *arena);
 /* Whether the value is an array, or a string that holds one as JSON. */
 bool param_is_list(json_t *value);

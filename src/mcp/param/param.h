@@ -18,8 +18,8 @@
  *
  * Models often write 30 as "30", true as "true", an array as a string of JSON, utf-8 as "UTF8", a
  * list of one word as that word, and text that looks like a number as a number: where only one
- * meaning is possible, decoding accepts these (param_meaning.c). Limits and names stay as strict as
- * they are.
+ * meaning is possible, decoding accepts these (param_meaning.c). Limits and names are not
+ * relaxed.
  *
  * An optional member that is absent or null gives `fallback` (or zero, NULL, empty). Strings point
  * into the JSON value, lists into the arena: both must outlive the struct. */
@@ -57,7 +57,7 @@ struct param {
 	const char *help; /* in the schema, which every model reads: short, or "" */
 	const char *more; /* further sentences for the manual; or NULL */
 	/* Other names that decoding accepts and the schema does not show; ends in NULL. See
-	 * PARAM_ALSO. A name that STRINGS shares with another row is its own for arrays. */
+	 * PARAM_ALSO. If a row of STRINGS shares a name with another row, it gets the arrays. */
 	const char *const *also;
 	enum param_type type;
 	bool required;
@@ -107,8 +107,8 @@ struct param_records {
  * before its first call. An input schema leaves out bounds that no call meets by accident: decoding
  * checks all of them, and the error names the bound. An output schema is for programs that check an
  * answer: it has only the members that every answer has, without descriptions; the manual has all
- * of them. Neither forbids further members: decoding
- * knows other names of some arguments, and later versions may add fields to answers. */
+ * of them. Neither forbids further members: decoding knows other names of some arguments, and later
+ * versions may add fields to answers. */
 json_t *param_schema(const struct param *params, bool is_input);
 
 /* Checks `object` (NULL counts as {}) against the table and fills `ret`, which must be zeroed.

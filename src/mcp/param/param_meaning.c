@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "mcp/param/internal.h"
 
-/* A string that holds JSON has no more than these. */
+/* The limits of JSON in a string. */
 static const struct json_limits text_limits = { .depth = 16, .values = 20000 };
 
 static void free_value(void *value)
@@ -58,7 +58,7 @@ static json_t *bool_in_text(json_t *value, struct arena *arena)
 	return own_value(arena, json_boolean(yes));
 }
 
-/* Whether two spellings have the same letters and digits, in large or small. */
+/* Whether two spellings are the same without case, spaces, hyphens and underscores. */
 static bool is_same_word(struct view a, const char *b)
 {
 	size_t i = 0;
@@ -101,7 +101,7 @@ static json_t *list_of_word(json_t *value, struct arena *arena)
 
 json_t *param_meaning(const struct param *param, json_t *value, struct arena *arena)
 {
-	/* With what JSON in a string begins, if the parameter may be given so. */
+	/* The first character of the JSON, for types whose value may be JSON in a string. */
 	static const char *const starts[] = {
 		[PARAM_INT] = "-0123456789", [PARAM_NUMBER] = "-0123456789", [PARAM_STRINGS] = "[",
 		[PARAM_MAP] = "{",           [PARAM_RECORD] = "{",           [PARAM_RECORDS] = "[{",

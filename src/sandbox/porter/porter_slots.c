@@ -213,7 +213,8 @@ void porter_slots_done(struct porter_slots *slots)
 }
 
 /* A directory that was renamed, or a path that leads elsewhere by now, is not what the operator or
- * the client has allowed. The owner counts for root, whose agents run as that user. */
+ * the client has allowed. The owner must be the same too: the agents of a porter that is root run
+ * as the owner of the directory. */
 static int check_unchanged(const struct porter_slot *slot, const char *real, const struct stat *st,
                            struct error *err)
 {

@@ -96,7 +96,7 @@ struct process {
 	bool has_first_input; /* options.in is in the buffer */
 
 	bool lacks_input;    /* the code reads stdin, and was given none */
-	bool lacks_value;    /* the last expression has a value that only other runs report */
+	bool lacks_value;    /* stdin is open, so the last expression's value is not reported */
 	bool has_exited;     /* of the run: see process_has_exited() */
 	bool has_probed;     /* the languages were looked up for this process */
 	bool is_by_name;     /* its interpreter was looked for along PATH when it started */

@@ -17,6 +17,8 @@ enum { SECRET_BITS = 160, ID_BITS = 40 };
 _Static_assert(sizeof TOKEN_PREFIX - 1 + SECRET_BITS / 5 == TOKEN_LEN, "a token has 160 bits");
 _Static_assert(sizeof TOKEN_ID_PREFIX - 1 + ID_BITS / 5 == TOKEN_ID_LEN, "an id has 40 bits");
 
+/* The file gets only the hash of the secret, so a copy of the file, in a backup for example, has no
+ * token that a server accepts. */
 void token_generate(struct token *token, char secret[TOKEN_LEN + 1])
 {
 	memcpy(token->id, TOKEN_ID_PREFIX, sizeof TOKEN_ID_PREFIX);

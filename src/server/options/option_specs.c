@@ -270,7 +270,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 			"get packages from belljar, which alone talks to the indexes; with 0 they "
 			"reach the indexes themselves, and nothing is kept." },
 	[OPTION_NO_AUTO_PACKAGES] = { "no-auto-packages", FLAG(no_auto_packages), SETTING,
-		.help = "Do not install packages by itself. Without this flag, what a project "
+		.help = "Do not install packages automatically. Without this flag, what a project "
 			"lists (requirements.txt, pyproject.toml, package.json) is installed "
 			"before its first run, and a run that fails because a module is missing "
 			"installs the package and is repeated once, if packages can be installed "

@@ -200,8 +200,7 @@ void event_stream_receive(struct incoming *incoming, struct http_session *sessio
 /* Passes a stateless POST to an MCP session of its own. Takes over input. */
 void event_stream_receive_alone(struct incoming *incoming, struct mcp_input *input,
                                 const struct mcp_headers *headers);
-/* Passes a message of HTTP+SSE, whose request has been answered, to the session. Takes over input.
- * */
+/* Passes a message of HTTP+SSE, whose POST has been answered, to the session. Takes over input. */
 void event_stream_relay(struct http_session *session, struct mcp_input *input);
 /* Begins an event stream on a response. `position`: of the event that the client has. */
 void event_stream_open(struct event_stream *stream, struct http_request *request,

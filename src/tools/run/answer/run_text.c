@@ -63,7 +63,7 @@ static bool is_cell_message(struct view text, size_t at)
 	       memcmp(text.ptr + at, cell_file, sizeof cell_file - 1) == 0;
 }
 
-/* Takes the characters of one kind off the front. */
+/* Skips the characters of one kind (isdigit ...) at the beginning. */
 static void skip_while(struct view *text, int (*is_kind)(int))
 {
 	while (text->len != 0 && is_kind((unsigned char)text->ptr[0]))
