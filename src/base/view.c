@@ -1,5 +1,6 @@
 #include "base/view.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -44,6 +45,15 @@ bool view_starts_nocase(struct view v, const char *prefix)
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+bool view_has_only(struct view v, const char *also)
+{
+	for (size_t i = 0; i < v.len; i++)
+		if (!isalnum((unsigned char)v.ptr[i]) &&
+		    (v.ptr[i] == '\0' || strchr(also, v.ptr[i]) == NULL))
+			return false;
+	return true;
 }
 
 struct view view_trim(struct view v)

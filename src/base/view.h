@@ -16,6 +16,8 @@ bool view_ends(struct view v, const char *suffix);
 /* For protocols that ignore the case of ASCII letters, such as HTTP. */
 bool view_is_nocase(struct view v, const char *text);
 bool view_starts_nocase(struct view v, const char *prefix);
+/* Whether all bytes are letters, digits or characters of `also`; true if there are none. */
+bool view_has_only(struct view v, const char *also);
 struct view view_trim(struct view v); /* without spaces, tabs, CR and LF at both ends */
 
 /* Moves the first line of *rest to *ret, without its LF. False: *rest is empty. */

@@ -41,8 +41,8 @@ static const char *copy_name(struct view text, char out[NET_NAME_MAX + 1])
 	return label == 0 ? "a label is empty" : NULL;
 }
 
-/* Resolvers treat a name whose last label is a number as an IPv4 address: such a name would pass the
- * rules for names and reach an address that the rules for addresses refuse. */
+/* Resolvers treat a name whose last label is a number as an IPv4 address: such a name would pass
+ * the rules for names and reach an address that the rules for addresses refuse. */
 static bool ends_in_number(const char *name)
 {
 	const char *dot = strrchr(name, '.');

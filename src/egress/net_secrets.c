@@ -52,10 +52,8 @@ static void make_placeholder(struct net_secret *secret)
 
 static int read_name(struct view text, char out[NET_SECRET_NAME_MAX + 1], struct error *err)
 {
-	for (size_t i = 0; i < text.len; i++)
-		if (!isalnum((unsigned char)text.ptr[i]) && text.ptr[i] != '_')
-			text.len = 0;
-	if (text.len == 0 || text.len > NET_SECRET_NAME_MAX || isdigit((unsigned char)text.ptr[0]))
+	if (text.len == 0 || text.len > NET_SECRET_NAME_MAX || !view_has_only(text, "_") ||
+	    isdigit((unsigned char)text.ptr[0]))
 		return error_set(err, ERR_INVALID,
 		                 "expected NAME@HOST or NAME=VALUE@HOST, with a NAME of letters, "
 		                 "digits and _");

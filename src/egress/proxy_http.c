@@ -1,6 +1,5 @@
 #include "egress/proxy_http.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -29,11 +28,7 @@ int proxy_head_length(struct view bytes, size_t *ret, struct error *err)
 
 static bool is_token(struct view text)
 {
-	for (size_t i = 0; i < text.len; i++)
-		if (!isalnum((unsigned char)text.ptr[i]) &&
-		    (text.ptr[i] == '\0' || strchr("!#$%&'*+-.^_`|~", text.ptr[i]) == NULL))
-			return false;
-	return text.len != 0;
+	return text.len != 0 && view_has_only(text, "!#$%&'*+-.^_`|~");
 }
 
 bool proxy_is_printable(struct view text)

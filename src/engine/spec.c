@@ -1,5 +1,6 @@
 #include "engine/spec.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -247,17 +248,12 @@ static int check_mounts(const struct spec *spec, struct error *err)
 
 /* --- images --- */
 
-static bool is_alphanumeric(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 /* Whether the first `len` bytes are characters of the set, and begin and end with a letter or a
  * digit. */
 static bool is_part(const char *text, size_t len, const char *set)
 {
-	return len != 0 && strspn(text, set) >= len && is_alphanumeric(text[0]) &&
-	       is_alphanumeric(text[len - 1]);
+	return len != 0 && strspn(text, set) >= len && isalnum((unsigned char)text[0]) &&
+	       isalnum((unsigned char)text[len - 1]);
 }
 
 /* Whether the part in front of the first slash is the name of a registry. */
@@ -286,7 +282,7 @@ static bool is_digest(const char *text)
 
 static bool is_tag(const char *text, size_t len)
 {
-	return len >= 1 && len <= 128 && (is_alphanumeric(text[0]) || text[0] == '_') &&
+	return len >= 1 && len <= 128 && (isalnum((unsigned char)text[0]) || text[0] == '_') &&
 	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") >=
 	               len;
 }

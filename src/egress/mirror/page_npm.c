@@ -1,5 +1,4 @@
 /* page_npm.c - the documents of npm's registries (see pages.h). */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,13 +9,8 @@ enum { DEPTH_MAX = 64, VALUES_MAX = 2000000 };
 
 static bool is_part(struct view part)
 {
-	if (part.len == 0 || part.ptr[0] == '.' || part.ptr[0] == '-')
-		return false;
-	for (size_t i = 0; i < part.len; i++)
-		if (!isalnum((unsigned char)part.ptr[i]) &&
-		    (part.ptr[i] == '\0' || strchr("-_.~", part.ptr[i]) == NULL))
-			return false;
-	return true;
+	return part.len != 0 && part.ptr[0] != '.' && part.ptr[0] != '-' &&
+	       view_has_only(part, "-_.~");
 }
 
 bool npm_package_is(struct view name)

@@ -11,13 +11,8 @@ enum { ATTRIBUTE_MAX = 500 };
 
 bool page_is_file_name(struct view name)
 {
-	if (name.len == 0 || name.len > PAGE_FILE_MAX || !isalnum((unsigned char)name.ptr[0]))
-		return false;
-	for (size_t i = 0; i < name.len; i++)
-		if (!isalnum((unsigned char)name.ptr[i]) &&
-		    (name.ptr[i] == '\0' || strchr("._+!-", name.ptr[i]) == NULL))
-			return false;
-	return true;
+	return name.len != 0 && name.len <= PAGE_FILE_MAX && isalnum((unsigned char)name.ptr[0]) &&
+	       view_has_only(name, "._+!-");
 }
 
 bool pip_project_is(struct view name)
@@ -250,12 +245,7 @@ static int write_attribute(const char *name, struct view value, struct buf *out,
 /* A hash that the mirror does not verify is passed on: the installer may. */
 static bool is_hash(struct view fragment)
 {
-	if (fragment.len == 0 || fragment.len > 200)
-		return false;
-	for (size_t i = 0; i < fragment.len; i++)
-		if (!isalnum((unsigned char)fragment.ptr[i]) && fragment.ptr[i] != '=')
-			return false;
-	return true;
+	return fragment.len != 0 && fragment.len <= 200 && view_has_only(fragment, "=");
 }
 
 static int write_link(const struct pip_link *link, const char *project, struct buf *out,

@@ -1,6 +1,7 @@
 #include "sandbox/registry/registry.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,24 +66,12 @@ const char *const registry_migrations[] = {
 	NULL,
 };
 
-static bool is_alphanumeric(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 /* A name of the form of an id is refused: a lookup of that text would find the sandbox with the id
  * instead. */
 bool registry_is_name(const char *text)
 {
-	size_t len;
-
-	if (!is_alphanumeric(text[0]) || spec_is_id(text))
-		return false;
-	for (len = 1; text[len] != '\0'; len++)
-		if (len == SANDBOX_NAME_MAX ||
-		    (!is_alphanumeric(text[len]) && strchr("._-", text[len]) == NULL))
-			return false;
-	return true;
+	return isalnum((unsigned char)text[0]) && strlen(text) <= SANDBOX_NAME_MAX &&
+	       view_has_only(view_of(text), "._-") && !spec_is_id(text);
 }
 
 static int set_not_found(const char *id, struct error *err)

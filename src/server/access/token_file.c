@@ -1,5 +1,6 @@
 #include "server/access/token_file.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,19 +16,8 @@
  * or a control character in it could forge another field or line. */
 bool token_is_user(struct view text)
 {
-	static const char others[] = "._@+-";
-
-	if (text.len == 0 || text.len > TOKEN_USER_MAX)
-		return false;
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.ptr[i];
-		bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		                (c >= '0' && c <= '9');
-
-		if (!is_plain && (i == 0 || c == '\0' || strchr(others, c) == NULL))
-			return false;
-	}
-	return true;
+	return text.len != 0 && text.len <= TOKEN_USER_MAX && isalnum((unsigned char)text.ptr[0]) &&
+	       view_has_only(text, "._@+-");
 }
 
 /* The note is printed as it is, so it must be what utf8_escape() does not change. */

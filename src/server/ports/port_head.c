@@ -178,11 +178,7 @@ static bool is_value(struct view value)
 
 static bool is_name(struct view name)
 {
-	for (size_t i = 0; i < name.len; i++)
-		if (!isalnum((unsigned char)name.ptr[i]) &&
-		    (name.ptr[i] == '\0' || strchr("!#$%&'*+-.^_`|~", name.ptr[i]) == NULL))
-			return false;
-	return name.len != 0 && name.len < 64;
+	return name.len != 0 && name.len < 64 && view_has_only(name, "!#$%&'*+-.^_`|~");
 }
 
 static int set_malformed(const char *what, struct error *err)

@@ -70,15 +70,11 @@ static bool is_module_or_below(struct view name, const char *module)
 	       (name.len == strlen(module) || name.ptr[strlen(module)] == '.');
 }
 
+/* A name with "_" in front is that of a part of another module. */
 static bool is_module_name(struct view name)
 {
-	if (name.len == 0 || name.len > PACKAGE_MODULE_MAX || !isalpha((unsigned char)name.ptr[0]))
-		return false; /* one with "_" in front is a part of another module */
-	for (size_t i = 0; i < name.len; i++)
-		if (!isalnum((unsigned char)name.ptr[i]) && name.ptr[i] != '_' &&
-		    name.ptr[i] != '.')
-			return false;
-	return true;
+	return name.len != 0 && name.len <= PACKAGE_MODULE_MAX &&
+	       isalpha((unsigned char)name.ptr[0]) && view_has_only(name, "_.");
 }
 
 bool package_of_module(struct view module, char ret[PACKAGE_SPEC_MAX + 1])
@@ -210,13 +206,7 @@ static bool package_of_node_module(struct view module, char ret[PACKAGE_SPEC_MAX
  * or a newline in it, the program could forge another remark. */
 static bool is_safe_name(struct view name)
 {
-	if (name.len == 0 || name.len > PACKAGE_MODULE_MAX)
-		return false;
-	for (size_t i = 0; i < name.len; i++)
-		if (!isalnum((unsigned char)name.ptr[i]) &&
-		    (name.ptr[i] == '\0' || strchr("@/._~-", name.ptr[i]) == NULL))
-			return false;
-	return true;
+	return name.len != 0 && name.len <= PACKAGE_MODULE_MAX && view_has_only(name, "@/._~-");
 }
 
 bool package_missing_find(const struct process_state *state, struct view errors,

@@ -140,12 +140,6 @@ const char *guard_cors_origin(const struct mcp_http_config *config, struct http_
 	return origin != NULL && is_listed_origin(config, origin) ? origin : NULL;
 }
 
-static bool is_token_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '-' || c == '_';
-}
-
 /* Appends the Mcp-Param-* fields that a preflight asks for: there is no wildcard for them. */
 static void add_param_fields(struct buf *list, const char *wanted)
 {
@@ -153,11 +147,8 @@ static void add_param_fields(struct buf *list, const char *wanted)
 
 	while (wanted != NULL && *wanted != '\0') {
 		size_t len = strcspn(wanted, ", \t");
-		size_t valid = 0;
 
-		while (valid < len && is_token_char(wanted[valid]))
-			valid++;
-		if (valid == len && len > sizeof prefix - 1 &&
+		if (view_has_only((struct view){ wanted, len }, "-_") && len > sizeof prefix - 1 &&
 		    strncasecmp(wanted, prefix, sizeof prefix - 1) == 0 &&
 		    !buf_putf(list, ", %.*s", (int)len, wanted))
 			return; /* the buffer is full */
