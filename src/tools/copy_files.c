@@ -24,7 +24,7 @@ static const struct param copy_in_params[] = {
 	    .more = "Replace existing files. Other files of the directory stay. If false, nothing "
 	            "is copied when the target exists.",
 	    .fallback.boolean = true),
-	WORK_PARAM_SANDBOX(struct copy_in_args, sandbox),
+	WORK_PARAM_SANDBOX(struct copy_in_args),
 	{ 0 },
 };
 
@@ -77,7 +77,7 @@ static const struct param copy_out_params[] = {
 	    .more = "Replace existing files. In a directory, those of the same names. If false, "
 	            "nothing is copied when the target exists."),
 	ARG(struct copy_out_args, preview, BOOL, "Only answer what would change."),
-	WORK_PARAM_SANDBOX(struct copy_out_args, sandbox),
+	WORK_PARAM_SANDBOX(struct copy_out_args),
 	{ 0 },
 };
 

@@ -19,7 +19,7 @@ static const struct param params[] = {
 	ARG_PATH(struct delete_path_args, path, "", .required = true),
 	ARG(struct delete_path_args, recursive, BOOL, "",
 	    .more = "Delete a directory with all it has."),
-	WORK_PARAM_SANDBOX(struct delete_path_args, sandbox),
+	WORK_PARAM_SANDBOX(struct delete_path_args),
 	{ 0 },
 };
 

@@ -59,7 +59,7 @@ static const struct param params[] = {
 	  .hidden = true,
 	  .also = PARAM_ALSO("all"),
 	  .offset = offsetof(struct edit_file_args, one.all) },
-	WORK_PARAM_SANDBOX(struct edit_file_args, sandbox),
+	WORK_PARAM_SANDBOX(struct edit_file_args),
 	{ 0 },
 };
 

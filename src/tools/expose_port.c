@@ -18,7 +18,7 @@ struct expose_args {
 
 static const struct param params[] = {
 	ARG_REQUIRED(struct expose_args, port, INT, "", .min = 1, .max = UINT16_MAX),
-	WORK_PARAM_SANDBOX(struct expose_args, sandbox),
+	WORK_PARAM_SANDBOX(struct expose_args),
 	{ 0 },
 };
 

@@ -166,7 +166,7 @@ static const struct param install_params[] = {
 	ARG(struct install_args, action, ENUM, "",
 	    .more = "reset: remove everything that was installed.", .values = actions,
 	    .fallback.text = "install"),
-	WORK_PARAM_SANDBOX(struct install_args, sandbox),
+	WORK_PARAM_SANDBOX(struct install_args),
 	{ 0 },
 };
 
@@ -224,7 +224,7 @@ struct list_args {
 static const struct param list_params[] = {
 	ARG(struct list_args, language, ENUM, "", .more = "Of the packages.",
 	    .values = package_languages, .fallback.text = "python"),
-	WORK_PARAM_SANDBOX(struct list_args, sandbox),
+	WORK_PARAM_SANDBOX(struct list_args),
 	{ 0 },
 };
 

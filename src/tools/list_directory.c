@@ -43,7 +43,7 @@ static const struct param params[] = {
 	ARG(struct list_directory_args, offset, INT, "",
 	    .more = "next_offset of an earlier answer.", .max = OFFSET_MAX),
 	ARG(struct list_directory_args, detail, BOOL, "Also owners and exact times."),
-	WORK_PARAM_SANDBOX(struct list_directory_args, sandbox),
+	WORK_PARAM_SANDBOX(struct list_directory_args),
 	{ 0 },
 };
 

@@ -32,7 +32,7 @@ static const struct param params[] = {
 	ARG(struct move_path_args, to_sandbox, STRING, "Copy it into this sandbox.", .max = 64,
 	    .complete = work_complete_sandbox),
 	ARG(struct move_path_args, overwrite, BOOL, "", .more = "Replace an existing file."),
-	WORK_PARAM_SANDBOX(struct move_path_args, sandbox),
+	WORK_PARAM_SANDBOX(struct move_path_args),
 	{ 0 },
 };
 

@@ -22,7 +22,7 @@ struct input_args {
 };
 
 static const struct param params[] = {
-	PROCESS_CALL_PARAM(struct input_args, process),
+	PROCESS_CALL_PARAM(struct input_args),
 	{ .name = "stdin",
 	  .type = PARAM_TEXT,
 	  .max = INPUT_MAX,
@@ -35,7 +35,7 @@ static const struct param params[] = {
 	ARG(struct input_args, rows, INT, "With `columns`: a new size of its terminal.",
 	    .max = 1000),
 	ARG(struct input_args, columns, INT, "Likewise.", .max = 1000, .also = PARAM_ALSO("cols")),
-	WORK_PARAM_SANDBOX(struct input_args, sandbox),
+	WORK_PARAM_SANDBOX(struct input_args),
 	{ 0 },
 };
 

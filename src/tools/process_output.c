@@ -18,7 +18,7 @@ struct output_args {
 };
 
 static const struct param params[] = {
-	PROCESS_CALL_PARAM(struct output_args, process),
+	PROCESS_CALL_PARAM(struct output_args),
 	ARG(struct output_args, since, INT,
 	    "`next` of an earlier answer; 0: the beginning; -1: after the last answer.",
 	    .min = PROCESS_CALL_SINCE_LAST, .max = INT64_C(1) << 53,
@@ -37,7 +37,7 @@ static const struct param params[] = {
 	ARG(struct output_args, port, INT, "Wait for a server on this port.", .max = 65535),
 	ARG(struct output_args, limit, INT, "", .max = 1024 * 1024,
 	    .more = "Most bytes of output."),
-	WORK_PARAM_SANDBOX(struct output_args, sandbox),
+	WORK_PARAM_SANDBOX(struct output_args),
 	{ 0 },
 };
 

@@ -24,7 +24,7 @@ static const struct param params[] = {
 	ARG(struct stop_args, session, STRING, "Instead: end this session, with its state.",
 	    .min = 1, .max = SESSION_NAME_MAX, .also = PARAM_ALSO("session_id")),
 	ARG(struct stop_args, force, BOOL, "Kill it at once (SIGKILL); a session loses its state."),
-	WORK_PARAM_SANDBOX(struct stop_args, sandbox),
+	WORK_PARAM_SANDBOX(struct stop_args),
 	{ 0 },
 };
 

@@ -38,7 +38,7 @@ static const struct param params[] = {
 	    .also = PARAM_ALSO("head", "max_lines")),
 	ARG(struct read_file_args, numbers, BOOL, "Number the lines."),
 	ARG_ENCODING(struct read_file_args, encoding, ""),
-	WORK_PARAM_SANDBOX(struct read_file_args, sandbox),
+	WORK_PARAM_SANDBOX(struct read_file_args),
 	{ 0 },
 };
 

@@ -26,7 +26,7 @@ static const struct param params[] = {
 	             .item_max = NET_HOST_SIZE),
 	ARG_REQUIRED(struct request_args, why, STRING, "What for; the user reads it.",
 	             .also = PARAM_ALSO("reason"), .min = 1, .max = WHY_MAX),
-	WORK_PARAM_SANDBOX(struct request_args, sandbox),
+	WORK_PARAM_SANDBOX(struct request_args),
 	{ 0 },
 };
 

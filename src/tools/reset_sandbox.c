@@ -6,7 +6,7 @@ struct reset_args {
 	const char *sandbox;
 };
 
-static const struct param params[] = { WORK_PARAM_SANDBOX(struct reset_args, sandbox), { 0 } };
+static const struct param params[] = { WORK_PARAM_SANDBOX(struct reset_args), { 0 } };
 
 static int reset_sandbox(struct mcp_call *call, const void *args, struct error *err)
 {

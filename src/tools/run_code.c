@@ -77,7 +77,7 @@ static const struct param params[] = {
 	RUN_PARAM_ENV(struct code_args, run),
 	RUN_PARAM_CWD(struct code_args, run),
 	RUN_PARAM_TIMEOUT(struct code_args, run),
-	WORK_PARAM_SANDBOX(struct code_args, sandbox),
+	WORK_PARAM_SANDBOX(struct code_args),
 	{ 0 },
 };
 

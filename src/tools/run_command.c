@@ -43,7 +43,7 @@ static const struct param params[] = {
 	RUN_PARAM_ENV(struct command_args, run),
 	RUN_PARAM_CWD(struct command_args, run),
 	RUN_PARAM_TIMEOUT(struct command_args, run),
-	WORK_PARAM_SANDBOX(struct command_args, sandbox),
+	WORK_PARAM_SANDBOX(struct command_args),
 	{ 0 },
 };
 

@@ -27,7 +27,7 @@ static const struct param params[] = {
 	ARG(struct info_args, detail, ENUM,
 	    "\"full\" adds versions, ceilings and the layers of isolation.", .values = details,
 	    .fallback.text = "brief"),
-	WORK_PARAM_SANDBOX(struct info_args, sandbox),
+	WORK_PARAM_SANDBOX(struct info_args),
 	{ 0 },
 };
 

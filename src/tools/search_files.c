@@ -50,7 +50,7 @@ static const struct param params[] = {
 	ARG(struct search_files_args, hidden, BOOL, "Also .names."),
 	ARG(struct search_files_args, limit, INT, "", .more = "Most matches.", .min = 1,
 	    .max = LIMIT_MAX, .fallback.integer = LIMIT_DEFAULT),
-	WORK_PARAM_SANDBOX(struct search_files_args, sandbox),
+	WORK_PARAM_SANDBOX(struct search_files_args),
 	{ 0 },
 };
 

@@ -34,7 +34,7 @@ static const struct param params[] = {
 	    .max = IDLE_MAX_S, .fallback.integer = -1),
 	ARG(struct update_args, lifetime_s, INT, "Counted from now.", .max = LIFETIME_MAX_S,
 	    .fallback.integer = -1),
-	WORK_PARAM_SANDBOX(struct update_args, sandbox),
+	WORK_PARAM_SANDBOX(struct update_args),
 	{ 0 },
 };
 

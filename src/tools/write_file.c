@@ -34,7 +34,7 @@ static const struct param params[] = {
 	ARG_ENCODING(struct write_file_args, encoding, ""),
 	ARG(struct write_file_args, append, BOOL, "", .more = "Add to the end instead."),
 	ARG(struct write_file_args, executable, BOOL, "", .more = "Make it a program."),
-	WORK_PARAM_SANDBOX(struct write_file_args, sandbox),
+	WORK_PARAM_SANDBOX(struct write_file_args),
 	{ 0 },
 };
 

@@ -26,11 +26,7 @@ enum {
 const char *const package_languages[] = { "python", "javascript", NULL };
 
 #define REPLY_LIST(name_)                                                                          \
-	{                                                                                          \
-		.name = #name_, .type = PARAM_STRINGS,                                             \
-		.offset = offsetof(struct package_reply, name_), .help = "", .max = SHOWN_MAX,     \
-		.item_max = TEXT_MAX                                                               \
-	}
+	ARG(struct package_reply, name_, STRINGS, "", .max = SHOWN_MAX, .item_max = TEXT_MAX)
 static const struct param reply_table[] = {
 	ARG(struct package_reply, ok, BOOL, ""),
 	ARG(struct package_reply, no_installer, BOOL, ""),
@@ -201,7 +197,7 @@ static const char *find_trusted(const char *url, char out[300])
 	return out;
 }
 
-static size_t add_arguments(const struct package_step *step, const char **args, char trusted[300])
+static void add_arguments(const struct package_step *step, const char **args, char trusted[300])
 {
 	static const char *const actions[] = { "install", "uninstall", "reset",
 		                               "list",    "need",      "project" };
@@ -221,7 +217,6 @@ static size_t add_arguments(const struct package_step *step, const char **args, 
 	for (size_t at = 0; at < step->specs.len; at += strlen(step->specs.ptr + at) + 1)
 		args[count++] = step->specs.ptr + at;
 	args[count] = NULL;
-	return count;
 }
 
 /* The installer's own proxy, for the time of its run; also for an index on this machine's loopback,
@@ -280,7 +275,7 @@ int package_step_start(struct package_step *step, const struct work *work, uint3
 		return work_sandbox_gone(err);
 	if (needs_index && sandbox_open_installer(work->sandbox, NULL, &access, err) < 0)
 		return -1;
-	(void)add_arguments(step, args, trusted);
+	add_arguments(step, args, trusted);
 	if (needs_index)
 		add_variables(&access, variables, env);
 	if (process_start(work->sandbox, &options, &step->process, err) < 0) {

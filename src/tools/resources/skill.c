@@ -139,17 +139,11 @@ static void complete_name(void *app, const char *owner, const char *typed, json_
 }
 
 #define PARAM_NAME                                                                                 \
-	{                                                                                          \
-		.name = "name", .type = PARAM_STRING, .required = true, .min = 1, .max = 64,       \
-		.complete = complete_name, .offset = offsetof(struct skill_args, name),            \
-		.help = "The name of the skill."                                                   \
-	}
+	ARG_REQUIRED(struct skill_args, name, STRING, "The name of the skill.", .min = 1,          \
+	             .max = 64, .complete = complete_name)
 #define PARAM_TASK                                                                                 \
-	{                                                                                          \
-		.name = "task", .type = PARAM_STRING, .max = 4000,                                 \
-		.offset = offsetof(struct skill_args, task),                                       \
-		.help = "What you want done with it, in your own words."                           \
-	}
+	ARG(struct skill_args, task, STRING, "What you want done with it, in your own words.",     \
+	    .max = 4000)
 
 static const struct param name_params[] = { PARAM_NAME, { 0 } };
 static const struct param task_params[] = { PARAM_TASK, { 0 } };

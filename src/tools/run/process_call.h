@@ -42,9 +42,6 @@ MUST_CHECK int process_call_start(struct mcp_call *call, const struct process_ca
 uint64_t process_call_total(struct process *process);
 
 /* The parameter `process` of these tools. */
-#define PROCESS_CALL_PARAM(type_, member_)                                                         \
-	{                                                                                          \
-		.name = "process", .type = PARAM_STRING, .required = true, .min = 1,               \
-		.max = PROCESS_ID_MAX, .offset = offsetof(type_, member_),                         \
-		.also = PARAM_ALSO("process_id", "id"), .help = "Id, such as \"p7\"."              \
-	}
+#define PROCESS_CALL_PARAM(args_)                                                                  \
+	ARG_REQUIRED(args_, process, STRING, "Id, such as \"p7\".", .min = 1,                      \
+	             .max = PROCESS_ID_MAX, .also = PARAM_ALSO("process_id", "id"))

@@ -8,11 +8,9 @@
  * frees the struct. Until then the sandbox stays in memory and is not put to sleep for being idle.
  * Another call may still end or delete it: then its channel is NULL, and operations in it fail. */
 #pragma once
-#include <stddef.h>
-
 #include "base/attr.h"
 #include "mcp/call.h"
-#include "mcp/param/param.h"
+#include "tools/support/params.h"
 #include "tools/support/wake_progress.h"
 #include "json/json.h"
 
@@ -84,14 +82,11 @@ struct sandbox_options tools_sandbox_options(const struct tools_context *context
                                              const char *owner);
 
 /* The parameter `sandbox`, for a tool's table. */
-#define WORK_PARAM_SANDBOX(type_, member_)                                                         \
-	{                                                                                          \
-		.name = "sandbox", .type = PARAM_STRING, .max = 64,                                \
-		.complete = work_complete_sandbox, .offset = offsetof(type_, member_),             \
-		.also = PARAM_ALSO("sandbox_id"), .help = "",                                      \
-		.more = "Id or name. Without it your default sandbox is used, which is created "   \
-		        "at the first use."                                                        \
-	}
+#define WORK_PARAM_SANDBOX(args_)                                                                  \
+	ARG(args_, sandbox, STRING, "", .max = 64, .complete = work_complete_sandbox,              \
+	    .also = PARAM_ALSO("sandbox_id"),                                                      \
+	    .more = "Id or name. Without it your default sandbox is used, which is created at "    \
+	            "the first use.")
 param_complete_fn work_complete_sandbox;
 
 /* Checks a path argument: absolute, or relative to /workspace, not empty, not too long and without
