@@ -224,7 +224,7 @@ class Session:
     def remember_input(self, text, name):
         """Keeps the cell as In[n], _in, _i, _ii and _iii. All of these names are builtins, so that
         a variable of the user with the same name is preferred."""
-        digits = ''.join(filter(str.isdigit, name))
+        digits = name[6:-1] if name.startswith('<cell ') else ''
         self.name, self.number = name, int(digits or self.number + 1)
         before = self.inputs[-3:][::-1]
         for under, old in zip(('_i', '_ii', '_iii'), before):

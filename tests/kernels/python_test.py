@@ -544,7 +544,7 @@ class WholeLines(unittest.TestCase):
     def run_each(self, code):
         for kernel in Kernel(), OnceKernel(), Kernel(session=True):
             self.addCleanup(kernel.end)
-            got = getattr(kernel, "cell" if getattr(kernel, "session", False) else "run")(code)
+            got = kernel.run(code)
             self.assertEqual((got.err, got.code), ("", 0))
             yield got
 
@@ -630,6 +630,11 @@ class Cells(unittest.TestCase):
         self.assertEqual((got.shown, got.error, got.code),
                          ([("text/plain", text, "") for text in texts], None, 0), got.err)
         return got
+
+    def test_only_the_name_of_a_cell_has_its_number(self):
+        """Digits of another name would make In a list of that length."""
+        self.assertEqual(self.kernel.run("len(In)", name="/tmp/7/test-1234/56").shown[0][1], "2")
+        self.assertEqual(self.kernel.run("len(In)", name="<cell 3>").shown[0][1], "4")
 
     def fails(self, code, name, message, traceback):
         got = self.kernel.cell(code)
