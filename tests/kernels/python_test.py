@@ -561,6 +561,12 @@ class WholeLines(unittest.TestCase):
                                  "t.start(); t.join()\nimport contextlib, io, sys\nsys.stdout = io.StringIO()\n"):
             self.assertEqual(got.out, "a")
 
+    def test_streams_that_the_code_has_taken_apart_are_no_failure(self):
+        for take in "sys.stdout = io.TextIOWrapper(sys.stdout.detach(), 'utf-8')", "sys.__stdout__.close(); sys.stdout = sys.stderr = None":
+            for got in self.run_each("import io, os, sys, threading\n%s\nt = threading.Thread(target=os.write, args=(1, b'a'))\n"
+                                     "t.start(); t.join()\nif os.fork() == 0: os.write(1, b'b'); os._exit(0)\n_ = os.wait()" % take):
+                self.assertEqual(got.out, "ab")
+
 
 @unittest.skipUnless(has("matplotlib"), "no matplotlib")
 class FreshPictures(unittest.TestCase):
