@@ -174,14 +174,21 @@ class Session:
         self.out.close(failure, encode_frame(b'x', code, 0, 0, *self.usage(before)))
 
     def run_interruptible(self, function):
-        """Runs the user's code, which SIGINT interrupts. Returns the exception that it raised,
-        or None."""
+        """Runs the user's code, which SIGINT interrupts. Returns the exception that it raised, or
+        None. SIGINT behind the end of the code is raised where the next function begins."""
+        try:
+            return self.catch(function)
+        except BaseException as error:
+            return error
+
+    def catch(self, function, found=None):
         try:
             _signal.signal(_signal.SIGINT, self.sigint)
             function()
         except BaseException as error:
-            return error
-        return None
+            found = error
+        self.ignore_sigint()
+        return found
 
     def ignore_sigint(self):
         """Ignores SIGINT outside of the user's code. A pending one is raised by signal() itself,

@@ -3,6 +3,7 @@ does, and sessions keep the state of their cells."""
 import hashlib
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -739,8 +740,11 @@ class Cells(unittest.TestCase):
         self.shows("import signal; signal.getsignal(2) is signal.default_int_handler", "True")
 
     def test_interrupts_at_any_moment_do_not_end_the_session(self):
-        for number in range(200):
-            self.kernel.send("x = 1", is_cell=True)
+        for number in range(1000):
+            self.kernel.send("x = 1" if number % 2 else "1 / 0", is_cell=True)
+            late = time.perf_counter() + 0.0006 * random.random()
+            while time.perf_counter() < late:
+                pass
             os.kill(self.kernel.pid, 2)
             got = self.kernel.finish()
             self.assertIn(got.code, (0, 1))
