@@ -24,8 +24,8 @@
  * handles the image counts as if its file had no blocks, which makes shares smaller, not larger.
  *
  * Not counted: of the space that stays free for the host, an image without a claim, whose sandbox
- * has no program yet, may take a MiB; and a sandbox that starts while other images have claimed all
- * there is may take 8 MiB and its inode tables. */
+ * has no program yet, may take a MiB; and an image may take 8 to 64 MiB, and one that starts its
+ * inode tables, while others have claimed all there is (spawner/image_watch.c). */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>

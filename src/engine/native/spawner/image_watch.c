@@ -6,8 +6,10 @@
  * all. Otherwise each may grow by the same part of it, and the spawner looks fifty times a second.
  *
  * A sandbox that starts takes at most half of the rest, and an eighth of what no image has claimed
- * in any case. Where the others have claimed all, it has 8 MiB of what stays free for the host,
- * until the spawners look next and lower claims: each sandbox can write at once. */
+ * in any case. Where others have claimed all, an image has 8 to 64 MiB beyond what it uses at each
+ * look all the same, until the other spawners look and lower their claims. So each sandbox can
+ * write at once. That is a 128th of the free space, or is taken from what stays free for the host:
+ * programs cannot fill the rest before the next looks. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -18,6 +20,7 @@
 #include "engine/native/spawner/internal.h"
 
 static const uint64_t low_space = SPEC_MIB(256);
+static const uint64_t most_unclaimed = SPEC_MIB(64);
 static const uint64_t least_raise = SPEC_MIB(1); /* less is not worth the lock */
 
 /* Why a limit is raised. Only a check does not wait for the lock: it comes again. */
@@ -65,12 +68,14 @@ static uint64_t free_for_images(const struct host_resources *host)
 	return free_bytes - num_min(free_bytes, kept_for_host(&fs));
 }
 
-/* What a sandbox that starts may write in any case. Thirty may start between two looks. */
-static uint64_t room_to_start(const struct host_resources *host)
+/* What an image may have beyond its use although others have claimed all. */
+static uint64_t least_room(const struct host_resources *host, uint64_t free_bytes)
 {
 	struct statvfs fs;
 
-	return fstatvfs(host->disk.dir, &fs) < 0 ? 0 : kept_for_host(&fs) / 32;
+	if (fstatvfs(host->disk.dir, &fs) < 0)
+		return 0;
+	return num_min(most_unclaimed, num_max(kept_for_host(&fs) / 32, free_bytes / 128));
 }
 
 /* A write that moves bytes from the free space to an image while the claims are read must not count
@@ -149,8 +154,7 @@ static int raise_limit(const struct host_resources *host, struct spawner_sandbox
 	                 image.overhead - num_min(image.overhead, claimed));
 	claimed += tables + claim_step(free_bytes, all.claimed + tables, reason);
 	claimed -= num_min(claimed, image.overhead);
-	if (reason == AT_START)
-		claimed = num_max(claimed, image.used + room_to_start(host));
+	claimed = num_max(claimed, image.used + least_room(host, free_bytes));
 	limit = num_max(num_min(limit, claimed), num_max(disk->image_limit, image.used));
 	if (note_claim(host, sandbox, &image, limit + image.overhead, err) < 0 ||
 	    disk_image_set_limit(&host->images, sandbox->image_fs, limit, err) < 0)
