@@ -25,7 +25,7 @@
  *
  * Not counted: of the space that stays free for the host, an image without a claim, whose sandbox
  * has no program yet, may take a MiB; and a sandbox that starts while other images have claimed all
- * there is may take 8 MiB and its inode tables. */
+ * there is may take 8 MiB and its inode tables. None starts after half of that space is gone. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
