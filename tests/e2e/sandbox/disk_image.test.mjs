@@ -9,6 +9,8 @@ import {
   readdirSync,
   readFileSync,
   readSync,
+  rmSync,
+  statfsSync,
   statSync,
   writeFileSync,
   writeSync,
@@ -155,6 +157,30 @@ test('while the disk below an image is full, so is the image, and no file is dam
     server = await serve(t, dir);
     assert.equal((await server.sh('head -c 20M /dev/zero > file; stat -c %s file', 'one')).stdout, `${20 * MIB}\n`);
     await server.session.close();
+    await noneAttached(dir);
+  } finally {
+    spawnSync('umount', ['-l', dir]);
+  }
+});
+
+test('sandboxes that start do not take the rest of a full disk', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256m,mode=711', 'belljar-e2e', dir]).status, 0);
+  try {
+    const { session, tools, sh } = await serve(t, dir);
+    structuredOf(await tools.create_sandbox({ name: 'before' }));
+    const ballast = join(dir, 'ballast');
+    const { bfree, bsize } = statfsSync(dir);
+    // A sixteenth of the disk is the host's.
+    writeFileSync(ballast, Buffer.alloc(bfree * bsize - 6 * MIB));
+    const refused = await tools.create_sandbox({ name: 'one' });
+    assert.ok(refused.isError);
+    assert.match(textOf(refused), /the state directory has only [0-7] MiB left, .* at least 8 MiB: delete sandboxes/);
+    rmSync(ballast);
+    structuredOf(await tools.create_sandbox({ name: 'one' }));
+    assert.equal((await sh('echo room > file; cat file', 'one')).stdout, 'room\n');
+    await session.close();
     await noneAttached(dir);
   } finally {
     spawnSync('umount', ['-l', dir]);

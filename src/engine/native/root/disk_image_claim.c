@@ -25,7 +25,8 @@
  *
  * Not counted: of the space that stays free for the host, an image without a claim, whose sandbox
  * has no program yet, may take a MiB; and an image may take 8 to 64 MiB, and one that starts its
- * inode tables, while others have claimed all there is (spawner/image_watch.c). */
+ * inode tables, while others have claimed all there is (spawner/image_watch.c). None starts after
+ * half of that space is gone. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>

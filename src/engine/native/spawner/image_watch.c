@@ -72,10 +72,33 @@ static uint64_t free_for_images(const struct host_resources *host)
 static uint64_t least_room(const struct host_resources *host, uint64_t free_bytes)
 {
 	struct statvfs fs;
+	uint64_t kept;
 
 	if (fstatvfs(host->disk.dir, &fs) < 0)
 		return 0;
-	return num_min(most_unclaimed, num_max(kept_for_host(&fs) / 32, free_bytes / 128));
+	kept = num_min(kept_for_host(&fs), (uint64_t)fs.f_bfree * fs.f_frsize);
+	return num_min(most_unclaimed, num_max(kept / 32, free_bytes / 128));
+}
+
+/* Each sandbox that starts on a full disk takes some of what is kept for the host: at least its
+ * inode tables, which no limit counts. So none starts after half of that is gone, or enough of them
+ * would fill the disk, and files in all images would be lost. */
+static int check_host_space(const struct host_resources *host, struct error *err)
+{
+	struct statvfs fs;
+	uint64_t free_bytes;
+
+	if (fstatvfs(host->disk.dir, &fs) < 0)
+		return error_sys(err, "statvfs of the state directory");
+	free_bytes = (uint64_t)fs.f_bfree * fs.f_frsize;
+	if (free_bytes >= kept_for_host(&fs) / 2)
+		return 0;
+	return error_set(err, ERR_LIMIT,
+	                 "disk: the file system of the state directory has only %llu MiB left, and "
+	                 "a sandbox starts with at least %llu MiB: delete sandboxes, or have the "
+	                 "operator delete other files there",
+	                 (unsigned long long)(free_bytes >> 20),
+	                 (unsigned long long)(kept_for_host(&fs) >> 21));
 }
 
 /* A write that moves bytes from the free space to an image while the claims are read must not count
@@ -177,7 +200,8 @@ static int raise_locked(const struct host_resources *host, struct spawner_sandbo
 
 int image_watch_start(struct spawner *spawner, struct spawner_sandbox *sandbox, struct error *err)
 {
-	if (raise_locked(&spawner->host, sandbox, sandbox->limits.disk, AT_START, err) < 0)
+	if (check_host_space(&spawner->host, err) < 0 ||
+	    raise_locked(&spawner->host, sandbox, sandbox->limits.disk, AT_START, err) < 0)
 		return -1;
 	if (sandbox->disk.image_limit < sandbox->limits.disk)
 		spawner->is_disk_short = true;
