@@ -5,11 +5,11 @@
  * images that are mounted, of all servers: each has the limit it wants, if that is room enough for
  * all. Otherwise each may grow by the same part of it, and the spawner looks fifty times a second.
  *
- * A sandbox that starts takes at most half of the rest, and an eighth of what no image has claimed
- * in any case. Where others have claimed all, an image has 8 to 64 MiB beyond what it uses at each
- * look all the same, until the other spawners look and lower their claims. So each sandbox can
- * write at once. That is a 128th of the free space, or is taken from what stays free for the host:
- * programs cannot fill the rest before the next looks. */
+ * A sandbox that starts takes an eighth of what no image has claimed, if the rest is gone. Where
+ * others have claimed all, an image has 8 to 64 MiB beyond what it uses at each look all the same,
+ * until the other spawners look and lower their claims. So each sandbox can write at once. That is
+ * a 128th of the free space, or is taken from what stays free for the host: programs cannot fill
+ * the rest before the next looks. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -157,7 +157,7 @@ static uint64_t claim_step(uint64_t free_bytes, uint64_t claimed, enum raise_rea
 	uint64_t room = shared - num_min(shared, claimed);
 	uint64_t unclaimed = free_bytes - num_min(free_bytes, claimed);
 
-	return reason == AT_START ? num_max(room / 2, unclaimed / 8) : room;
+	return reason == AT_START ? num_max(room, unclaimed / 8) : room;
 }
 
 /* The caller holds the lock of the claims. */
