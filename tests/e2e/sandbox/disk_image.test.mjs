@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import {
   closeSync,
   existsSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -257,6 +258,38 @@ test('many sandboxes that start at once have room, although their limits are mor
     );
     for (const { session } of servers) await session.close();
     await noneAttached(dir);
+  } finally {
+    spawnSync('umount', ['-l', dir]);
+  }
+});
+
+test('a claim that a killed server left does not count for a file system that the host mounts later', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=512m,mode=711', 'belljar-e2e', dir]).status, 0);
+  try {
+    const killed = await serve(t, join(dir, 'a'));
+    const { id } = structuredOf(await killed.tools.create_sandbox({ name: 'one' }));
+    await killed.sh('sleep 1', 'one');
+    const loop = spawnSync('losetup', ['-j', imageOf(join(dir, 'a'), id)], { encoding: 'utf8' }).stdout.split(':')[0];
+    process.kill(killed.session.transport.pid, 'SIGKILL');
+    await noneAttached(join(dir, 'a'));
+    const foreign = join(dir, 'foreign');
+    assert.equal(spawnSync('mke2fs', ['-q', '-F', '-t', 'ext4', foreign, '8M']).status, 0);
+    // Another test may have taken the device.
+    if (spawnSync('losetup', [loop, foreign]).status !== 0) return t.skip(`${loop} is in use`);
+    try {
+      mkdirSync(join(dir, 'on'));
+      assert.equal(spawnSync('mount', [loop, join(dir, 'on')]).status, 0);
+      const { session, sh } = await serve(t, join(dir, 'b'));
+      const left = async () => Number((await sh('df -B1 --output=avail . | tail -1')).stdout);
+      for (let i = 0; (await left()) < 128 * MIB; i++) assert.ok(i < 100, `${await left()}`);
+      await session.close();
+      await noneAttached(join(dir, 'b'));
+    } finally {
+      spawnSync('umount', ['-l', join(dir, 'on')]);
+      spawnSync('losetup', ['-d', loop]);
+    }
   } finally {
     spawnSync('umount', ['-l', dir]);
   }
