@@ -169,19 +169,33 @@ test('sandboxes that start do not take the rest of a full disk', async (t) => {
   const dir = stateDir(t);
   assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256m,mode=711', 'belljar-e2e', dir]).status, 0);
   try {
-    const { session, tools, sh } = await serve(t, dir);
-    structuredOf(await tools.create_sandbox({ name: 'before' }));
+    let server = await serve(t, dir);
+    structuredOf(await server.tools.create_sandbox({ name: 'before' }));
+    await server.sh('echo kept > file', 'before');
     const ballast = join(dir, 'ballast');
-    const { bfree, bsize } = statfsSync(dir);
-    // A sixteenth of the disk is the host's.
-    writeFileSync(ballast, Buffer.alloc(bfree * bsize - 6 * MIB));
-    const refused = await tools.create_sandbox({ name: 'one' });
-    assert.ok(refused.isError);
-    assert.match(textOf(refused), /the state directory has only [0-7] MiB left, .* at least 8 MiB: delete sandboxes/);
+    const fill = () => {
+      const { bfree, bsize } = statfsSync(dir);
+      // A sixteenth of the disk is the host's.
+      writeFileSync(ballast, Buffer.alloc(bfree * bsize - 6 * MIB));
+    };
+    const refuses = (result) => {
+      assert.ok(result.isError);
+      assert.match(textOf(result), /the state directory has only [0-7] MiB left, .* at least 8 MiB: delete sandboxes/);
+    };
+    fill();
+    refuses(await server.tools.create_sandbox({ name: 'one' }));
     rmSync(ballast);
-    structuredOf(await tools.create_sandbox({ name: 'one' }));
-    assert.equal((await sh('echo room > file; cat file', 'one')).stdout, 'room\n');
-    await session.close();
+    structuredOf(await server.tools.create_sandbox({ name: 'one' }));
+    assert.equal((await server.sh('echo room > file; cat file', 'one')).stdout, 'room\n');
+    await server.session.close();
+    await noneAttached(dir);
+    // Files of a sandbox that cannot wake are kept.
+    server = await serve(t, dir);
+    fill();
+    refuses(await server.tools.run_command({ command: 'cat file', sandbox: 'before' }));
+    rmSync(ballast);
+    assert.equal((await server.sh('cat file', 'before')).stdout, 'kept\n');
+    await server.session.close();
     await noneAttached(dir);
   } finally {
     spawnSync('umount', ['-l', dir]);
