@@ -203,8 +203,10 @@ int image_watch_start(struct spawner *spawner, struct spawner_sandbox *sandbox, 
 	if (check_host_space(&spawner->host, err) < 0 ||
 	    raise_locked(&spawner->host, sandbox, sandbox->limits.disk, AT_START, err) < 0)
 		return -1;
-	if (sandbox->disk.image_limit < sandbox->limits.disk)
-		spawner->is_disk_short = true;
+	if (sandbox->disk.image_limit >= sandbox->limits.disk)
+		return 0;
+	spawner->is_disk_short = true;
+	disk_claims_sweep(&spawner->host.images);
 	return 0;
 }
 
