@@ -167,8 +167,11 @@ def write_whole_lines():
     its arguments and the end of the line one by one, so unbuffered lines of several threads or
     processes would be mixed."""
     for stream in sys.__stdout__, sys.__stderr__:
-        if getattr(stream, 'write_through', False) and not stream.closed:
-            stream.reconfigure(write_through=False, line_buffering=True)
+        try:
+            if stream.write_through:
+                stream.reconfigure(write_through=False, line_buffering=True)
+        except (AttributeError, ValueError, OSError):
+            pass  # it is None, closed, detached or of another class: the code has replaced it
 
 
 def write_mark(nonce, out=1, err=2):

@@ -174,14 +174,21 @@ class Session:
         self.out.close(failure, encode_frame(b'x', code, 0, 0, *self.usage(before)))
 
     def run_interruptible(self, function):
-        """Runs the user's code, which SIGINT interrupts. Returns the exception that it raised,
-        or None."""
+        """Runs the user's code, which SIGINT interrupts. Returns the exception that it raised, or
+        None. SIGINT behind the end of the code is raised where the next function begins."""
+        try:
+            return self.catch(function)
+        except BaseException as error:
+            return error
+
+    def catch(self, function, found=None):
         try:
             _signal.signal(_signal.SIGINT, self.sigint)
             function()
         except BaseException as error:
-            return error
-        return None
+            found = error
+        self.ignore_sigint()
+        return found
 
     def ignore_sigint(self):
         """Ignores SIGINT outside of the user's code. A pending one is raised by signal() itself,
@@ -224,7 +231,7 @@ class Session:
     def remember_input(self, text, name):
         """Keeps the cell as In[n], _in, _i, _ii and _iii. All of these names are builtins, so that
         a variable of the user with the same name is preferred."""
-        digits = ''.join(filter(str.isdigit, name))
+        digits = name[6:-1] if name.startswith('<cell ') else ''
         self.name, self.number = name, int(digits or self.number + 1)
         before = self.inputs[-3:][::-1]
         for under, old in zip(('_i', '_ii', '_iii'), before):

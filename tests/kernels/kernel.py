@@ -77,6 +77,7 @@ class Kernel:
         """once: the arguments of send() for a kernel that becomes this run."""
         self.home = home or pathlib.Path(tempfile.mkdtemp(prefix="kernel-test-"))
         self.owns_home = home is None
+        self.is_session = session
         self.early = {1: b"", 2: b""}
         for name, text in (files or {}).items():
             (self.home / name).write_text(text)
@@ -191,8 +192,9 @@ class Kernel:
         return True
 
     def send(self, code, cwd="", stdin=None, args=(), env=(), pixels=4000000, bytes=1000000,
-             name=None, is_cell=False):
+             name=None, is_cell=None):
         self.count += 1
+        is_cell = self.is_session if is_cell is None else is_cell
         if name is None:
             name = "<cell %d>" % self.count if is_cell else str(self.home / ("run-%d" % self.count))
         self.name = name

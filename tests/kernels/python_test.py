@@ -3,6 +3,7 @@ does, and sessions keep the state of their cells."""
 import hashlib
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -544,7 +545,7 @@ class WholeLines(unittest.TestCase):
     def run_each(self, code):
         for kernel in Kernel(), OnceKernel(), Kernel(session=True):
             self.addCleanup(kernel.end)
-            got = getattr(kernel, "cell" if getattr(kernel, "session", False) else "run")(code)
+            got = kernel.run(code)
             self.assertEqual((got.err, got.code), ("", 0))
             yield got
 
@@ -560,6 +561,12 @@ class WholeLines(unittest.TestCase):
         for got in self.run_each("import threading\nt = threading.Thread(target=print, args='a', kwargs={'end': ''})\n"
                                  "t.start(); t.join()\nimport contextlib, io, sys\nsys.stdout = io.StringIO()\n"):
             self.assertEqual(got.out, "a")
+
+    def test_streams_that_the_code_has_taken_apart_are_no_failure(self):
+        for take in "sys.stdout = io.TextIOWrapper(sys.stdout.detach(), 'utf-8')", "sys.__stdout__.close(); sys.stdout = sys.stderr = None":
+            for got in self.run_each("import io, os, sys, threading\n%s\nt = threading.Thread(target=os.write, args=(1, b'a'))\n"
+                                     "t.start(); t.join()\nif os.fork() == 0: os.write(1, b'b'); os._exit(0)\n_ = os.wait()" % take):
+                self.assertEqual(got.out, "ab")
 
 
 @unittest.skipUnless(has("matplotlib"), "no matplotlib")
@@ -630,6 +637,11 @@ class Cells(unittest.TestCase):
         self.assertEqual((got.shown, got.error, got.code),
                          ([("text/plain", text, "") for text in texts], None, 0), got.err)
         return got
+
+    def test_only_the_name_of_a_cell_has_its_number(self):
+        """Digits of another name would make In a list of that length."""
+        self.assertEqual(self.kernel.run("len(In)", name="/tmp/7/test-1234/56").shown[0][1], "2")
+        self.assertEqual(self.kernel.run("len(In)", name="<cell 3>").shown[0][1], "4")
 
     def fails(self, code, name, message, traceback):
         got = self.kernel.cell(code)
@@ -728,8 +740,11 @@ class Cells(unittest.TestCase):
         self.shows("import signal; signal.getsignal(2) is signal.default_int_handler", "True")
 
     def test_interrupts_at_any_moment_do_not_end_the_session(self):
-        for number in range(200):
-            self.kernel.send("x = 1", is_cell=True)
+        for number in range(1000):
+            self.kernel.send("x = 1" if number % 2 else "1 / 0", is_cell=True)
+            late = time.perf_counter() + 0.0006 * random.random()
+            while time.perf_counter() < late:
+                pass
             os.kill(self.kernel.pid, 2)
             got = self.kernel.finish()
             self.assertIn(got.code, (0, 1))

@@ -144,7 +144,7 @@ __belljar_next() {
 		__belljar_take 1
 		type=${__belljar_taken[0]}
 		__belljar_length
-		[[ $type != R ]] || break
+		[[ $type != R ]] || builtin break
 		__belljar_take "$__belljar_size"
 		__belljar_print >&"$__belljar_out"
 		__belljar_print >&"$__belljar_err"
@@ -252,7 +252,7 @@ builtin trap '__belljar_status=$? __belljar_traps=$(builtin trap -p); __belljar_
 builtin trap __belljar_is_interrupted=1 INT
 # A trap of ERR ignores what fails in front of `&&`.
 __belljar_main='while ((1)); do
-	{ __belljar_next; } 2>/dev/null && :
+	{ __belljar_next; } 2>/dev/null && builtin :
 	builtin . /dev/fd/62 62<<<"$__belljar_code"
 	{ __belljar_end "$?"; } 2>/dev/null
 done

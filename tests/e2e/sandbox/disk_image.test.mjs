@@ -5,10 +5,13 @@ import { spawnSync } from 'node:child_process';
 import {
   closeSync,
   existsSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
   readSync,
+  rmSync,
+  statfsSync,
   statSync,
   writeFileSync,
   writeSync,
@@ -161,6 +164,44 @@ test('while the disk below an image is full, so is the image, and no file is dam
   }
 });
 
+test('sandboxes that start do not take the rest of a full disk', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256m,mode=711', 'belljar-e2e', dir]).status, 0);
+  try {
+    let server = await serve(t, dir);
+    structuredOf(await server.tools.create_sandbox({ name: 'before' }));
+    await server.sh('echo kept > file', 'before');
+    const ballast = join(dir, 'ballast');
+    const fill = () => {
+      const { bfree, bsize } = statfsSync(dir);
+      // A sixteenth of the disk is the host's.
+      writeFileSync(ballast, Buffer.alloc(bfree * bsize - 6 * MIB));
+    };
+    const refuses = (result) => {
+      assert.ok(result.isError);
+      assert.match(textOf(result), /the state directory has only [0-7] MiB left, .* at least 8 MiB: delete sandboxes/);
+    };
+    fill();
+    refuses(await server.tools.create_sandbox({ name: 'one' }));
+    rmSync(ballast);
+    structuredOf(await server.tools.create_sandbox({ name: 'one' }));
+    assert.equal((await server.sh('echo room > file; cat file', 'one')).stdout, 'room\n');
+    await server.session.close();
+    await noneAttached(dir);
+    // Files of a sandbox that cannot wake are kept.
+    server = await serve(t, dir);
+    fill();
+    refuses(await server.tools.run_command({ command: 'cat file', sandbox: 'before' }));
+    rmSync(ballast);
+    assert.equal((await server.sh('cat file', 'before')).stdout, 'kept\n');
+    await server.session.close();
+    await noneAttached(dir);
+  } finally {
+    spawnSync('umount', ['-l', dir]);
+  }
+});
+
 test('sandboxes of two servers do not fill the disk below their images', async (t) => {
   if (!hasImages(t)) return t.skip('no images here');
   const dir = stateDir(t);
@@ -231,6 +272,38 @@ test('many sandboxes that start at once have room, although their limits are mor
     );
     for (const { session } of servers) await session.close();
     await noneAttached(dir);
+  } finally {
+    spawnSync('umount', ['-l', dir]);
+  }
+});
+
+test('a claim that a killed server left does not count for a file system that the host mounts later', async (t) => {
+  if (!hasImages(t)) return t.skip('no images here');
+  const dir = stateDir(t);
+  assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=512m,mode=711', 'belljar-e2e', dir]).status, 0);
+  try {
+    const killed = await serve(t, join(dir, 'a'));
+    const { id } = structuredOf(await killed.tools.create_sandbox({ name: 'one' }));
+    await killed.sh('sleep 1', 'one');
+    const loop = spawnSync('losetup', ['-j', imageOf(join(dir, 'a'), id)], { encoding: 'utf8' }).stdout.split(':')[0];
+    process.kill(killed.session.transport.pid, 'SIGKILL');
+    await noneAttached(join(dir, 'a'));
+    const foreign = join(dir, 'foreign');
+    assert.equal(spawnSync('mke2fs', ['-q', '-F', '-t', 'ext4', foreign, '8M']).status, 0);
+    // Another test may have taken the device.
+    if (spawnSync('losetup', [loop, foreign]).status !== 0) return t.skip(`${loop} is in use`);
+    try {
+      mkdirSync(join(dir, 'on'));
+      assert.equal(spawnSync('mount', [loop, join(dir, 'on')]).status, 0);
+      const { session, sh } = await serve(t, join(dir, 'b'));
+      const left = async () => Number((await sh('df -B1 --output=avail . | tail -1')).stdout);
+      for (let i = 0; (await left()) < 128 * MIB; i++) assert.ok(i < 100, `${await left()}`);
+      await session.close();
+      await noneAttached(join(dir, 'b'));
+    } finally {
+      spawnSync('umount', ['-l', join(dir, 'on')]);
+      spawnSync('losetup', ['-d', loop]);
+    }
   } finally {
     spawnSync('umount', ['-l', dir]);
   }

@@ -16,23 +16,28 @@
  * image on this loop device: it is replaced before a limit is raised and after one was lowered, so
  * a spawner that is killed in between leaves a claim that is too large, never one that is too
  * small. A link without a mounted file system counts for nothing, and the next image on the device
- * begins without one: so a crash leaves nothing to clean up. A link takes no block of a full
- * disk.
+ * begins without one: what a crash leaves does no harm, unless another program of the host mounts
+ * an ext4 of its own on that device. So where room is short, links are removed whose file is not
+ * that of the device. A link takes no block of a full disk.
  *
  * Blocks of a file. A spawner sees only the sandboxes of its own server. The link has the handle
  * of the file (name_to_handle_at(2)), by which all files of the same disk can be found. Without
  * handles the image counts as if its file had no blocks, which makes shares smaller, not larger.
  *
  * Not counted: of the space that stays free for the host, an image without a claim, whose sandbox
- * has no program yet, may take a MiB; and a sandbox that starts while other images have claimed all
- * there is may take 8 MiB and its inode tables. */
+ * has no program yet, may take a MiB; and an image may take 8 to 64 MiB, and one that starts its
+ * inode tables, while others have claimed all there is (spawner/image_watch.c). None starts after
+ * half of that space is gone. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/loop.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,7 +50,7 @@
 
 enum {
 	HANDLE_MAX = 64, /* bytes; 8 of ext4, 40 of btrfs */
-	LINK_SIZE = 2 * HANDLE_MAX + 96,
+	LINK_SIZE = 2 * HANDLE_MAX + 112,
 	LOCK_TRIES = 100,
 };
 
@@ -57,7 +62,8 @@ union handle {
 struct link {
 	struct disk_claim claim;
 	uint64_t device; /* stat.st_dev of the file */
-	int type;        /* of the handle */
+	uint64_t inode;
+	int type; /* of the handle */
 	char handle[2 * HANDLE_MAX + 1];
 };
 
@@ -93,7 +99,7 @@ static uint64_t used_bytes(const struct link *link, int disk)
 static bool read_link(const struct disk_images *images, const char *loop, struct link *ret)
 {
 	char text[LINK_SIZE] = "", *at = text;
-	uint64_t numbers[4]; /* and then the handle */
+	uint64_t numbers[5]; /* and then the handle */
 	size_t len;
 
 	if (readlinkat(images->loops, loop, text, sizeof text - 1) <= 0)
@@ -107,8 +113,9 @@ static bool read_link(const struct disk_images *images, const char *loop, struct
 	if (len > 2 * HANDLE_MAX || len % 2 != 0 || at[len] != '\0')
 		return false;
 	*ret = (struct link){ .device = numbers[0],
-		              .claim = { numbers[1], numbers[2] },
-		              .type = (int)numbers[3] };
+		              .inode = numbers[1],
+		              .claim = { numbers[2], numbers[3] },
+		              .type = (int)numbers[4] };
 	memcpy(ret->handle, at, len);
 	return true;
 }
@@ -124,9 +131,9 @@ int disk_image_claim(const struct disk_images *images, int dir, int mount,
 	    fstatat(dir, DISK_IMAGE_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return error_sys(err, "find the loop device of a disk image");
 	print_handle(dir, &link);
-	(void)snprintf(text, sizeof text, "%" PRIx64 " %" PRIx64 " %" PRIx64 " %x %s",
-	               (uint64_t)st.st_dev, claim->most, claim->wanted, (unsigned)link.type,
-	               link.handle);
+	(void)snprintf(text, sizeof text, "%" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %x %s",
+	               (uint64_t)st.st_dev, (uint64_t)st.st_ino, claim->most, claim->wanted,
+	               (unsigned)link.type, link.handle);
 	(void)snprintf(temporary, sizeof temporary, "%s.new", loop);
 	(void)unlinkat(images->loops, temporary, 0);
 	if (symlinkat(text, images->loops, temporary) < 0 ||
@@ -151,6 +158,36 @@ bool disk_claims_lock(const struct disk_images *images, bool waits)
 void disk_claims_unlock(const struct disk_images *images)
 {
 	(void)flock(images->loops, LOCK_UN);
+}
+
+/* Whether the device has another file, or none (ENXIO). If that is not known, the claim counts. */
+static bool is_of_earlier_image(const struct disk_images *images, const char *loop,
+                                const struct link *link)
+{
+	AUTO_FD int device = openat(images->dev, loop, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct loop_info64 info;
+
+	if (device < 0)
+		return false;
+	if (ioctl(device, LOOP_GET_STATUS64, &info) < 0)
+		return errno == ENXIO;
+	return info.lo_inode != link->inode;
+}
+
+void disk_claims_sweep(const struct disk_images *images)
+{
+	AUTO_DIR DIR *dir = fd_open_dir(images->loops, ".");
+	const struct dirent *entry;
+	struct link link;
+
+	/* Under the lock no spawner gives a device its first claim. */
+	if (dir == NULL || !disk_claims_lock(images, false))
+		return;
+	while ((entry = readdir(dir)) != NULL)
+		if (read_link(images, entry->d_name, &link) &&
+		    is_of_earlier_image(images, entry->d_name, &link))
+			(void)unlinkat(images->loops, entry->d_name, 0);
+	disk_claims_unlock(images);
 }
 
 struct disk_claims disk_claims_read(const struct disk_images *images, int disk, dev_t device)

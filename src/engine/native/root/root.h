@@ -162,6 +162,8 @@ MUST_CHECK int disk_image_claim(const struct disk_images *images, int dir, int m
 /* False: another spawner holds the lock; with `waits`, for some tenths of a second already. */
 bool disk_claims_lock(const struct disk_images *images, bool waits);
 void disk_claims_unlock(const struct disk_images *images);
+/* Removes the claims of images that are not attached any more. */
+void disk_claims_sweep(const struct disk_images *images);
 /* All claims on one disk, of all servers. */
 struct disk_claims {
 	uint64_t count;

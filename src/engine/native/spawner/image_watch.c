@@ -5,9 +5,11 @@
  * images that are mounted, of all servers: each has the limit it wants, if that is room enough for
  * all. Otherwise each may grow by the same part of it, and the spawner looks fifty times a second.
  *
- * A sandbox that starts takes at most half of the rest, and an eighth of what no image has claimed
- * in any case. Where the others have claimed all, it has 8 MiB of what stays free for the host,
- * until the spawners look next and lower claims: each sandbox can write at once. */
+ * A sandbox that starts takes an eighth of what no image has claimed, if the rest is gone. Where
+ * others have claimed all, an image has 8 to 64 MiB beyond what it uses at each look all the same,
+ * until the other spawners look and lower their claims. So each sandbox can write at once. That is
+ * a 128th of the free space, or is taken from what stays free for the host: programs cannot fill
+ * the rest before the next looks. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -18,6 +20,7 @@
 #include "engine/native/spawner/internal.h"
 
 static const uint64_t low_space = SPEC_MIB(256);
+static const uint64_t most_unclaimed = SPEC_MIB(64);
 static const uint64_t least_raise = SPEC_MIB(1); /* less is not worth the lock */
 
 /* Why a limit is raised. Only a check does not wait for the lock: it comes again. */
@@ -65,12 +68,37 @@ static uint64_t free_for_images(const struct host_resources *host)
 	return free_bytes - num_min(free_bytes, kept_for_host(&fs));
 }
 
-/* What a sandbox that starts may write in any case. Thirty may start between two looks. */
-static uint64_t room_to_start(const struct host_resources *host)
+/* What an image may have beyond its use although others have claimed all. */
+static uint64_t least_room(const struct host_resources *host, uint64_t free_bytes)
 {
 	struct statvfs fs;
+	uint64_t kept;
 
-	return fstatvfs(host->disk.dir, &fs) < 0 ? 0 : kept_for_host(&fs) / 32;
+	if (fstatvfs(host->disk.dir, &fs) < 0)
+		return 0;
+	kept = num_min(kept_for_host(&fs), (uint64_t)fs.f_bfree * fs.f_frsize);
+	return num_min(most_unclaimed, num_max(kept / 32, free_bytes / 128));
+}
+
+/* Each sandbox that starts on a full disk takes some of what is kept for the host: at least its
+ * inode tables, which no limit counts. So none starts after half of that is gone, or enough of them
+ * would fill the disk, and files in all images would be lost. */
+static int check_host_space(const struct host_resources *host, struct error *err)
+{
+	struct statvfs fs;
+	uint64_t free_bytes;
+
+	if (fstatvfs(host->disk.dir, &fs) < 0)
+		return error_sys(err, "statvfs of the state directory");
+	free_bytes = (uint64_t)fs.f_bfree * fs.f_frsize;
+	if (free_bytes >= kept_for_host(&fs) / 2)
+		return 0;
+	return error_set(err, ERR_LIMIT,
+	                 "disk: the file system of the state directory has only %llu MiB left, and "
+	                 "a sandbox starts with at least %llu MiB: delete sandboxes, or have the "
+	                 "operator delete other files there",
+	                 (unsigned long long)(free_bytes >> 20),
+	                 (unsigned long long)(kept_for_host(&fs) >> 21));
 }
 
 /* A write that moves bytes from the free space to an image while the claims are read must not count
@@ -129,7 +157,7 @@ static uint64_t claim_step(uint64_t free_bytes, uint64_t claimed, enum raise_rea
 	uint64_t room = shared - num_min(shared, claimed);
 	uint64_t unclaimed = free_bytes - num_min(free_bytes, claimed);
 
-	return reason == AT_START ? num_max(room / 2, unclaimed / 8) : room;
+	return reason == AT_START ? num_max(room, unclaimed / 8) : room;
 }
 
 /* The caller holds the lock of the claims. */
@@ -149,8 +177,7 @@ static int raise_limit(const struct host_resources *host, struct spawner_sandbox
 	                 image.overhead - num_min(image.overhead, claimed));
 	claimed += tables + claim_step(free_bytes, all.claimed + tables, reason);
 	claimed -= num_min(claimed, image.overhead);
-	if (reason == AT_START)
-		claimed = num_max(claimed, image.used + room_to_start(host));
+	claimed = num_max(claimed, image.used + least_room(host, free_bytes));
 	limit = num_max(num_min(limit, claimed), num_max(disk->image_limit, image.used));
 	if (note_claim(host, sandbox, &image, limit + image.overhead, err) < 0 ||
 	    disk_image_set_limit(&host->images, sandbox->image_fs, limit, err) < 0)
@@ -173,10 +200,13 @@ static int raise_locked(const struct host_resources *host, struct spawner_sandbo
 
 int image_watch_start(struct spawner *spawner, struct spawner_sandbox *sandbox, struct error *err)
 {
-	if (raise_locked(&spawner->host, sandbox, sandbox->limits.disk, AT_START, err) < 0)
+	if (check_host_space(&spawner->host, err) < 0 ||
+	    raise_locked(&spawner->host, sandbox, sandbox->limits.disk, AT_START, err) < 0)
 		return -1;
-	if (sandbox->disk.image_limit < sandbox->limits.disk)
-		spawner->is_disk_short = true;
+	if (sandbox->disk.image_limit >= sandbox->limits.disk)
+		return 0;
+	spawner->is_disk_short = true;
+	disk_claims_sweep(&spawner->host.images);
 	return 0;
 }
 

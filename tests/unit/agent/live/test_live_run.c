@@ -267,11 +267,11 @@ static void agent_ends_100_closed_runs(void **state)
 		s[i] = live_start_run(&live, LIVE_RUN(.counts_only = true), "sh", "-c",
 		                      "trap '' TERM; yes & yes >&2 & wait");
 	for (int i = 0; i < 100; i++)
-		LIVE_UNTIL(&live, s[i]->bytes[WIRE_OUT] != 0, 60000);
+		LIVE_UNTIL(&live, s[i]->bytes[WIRE_OUT] != 0, 300000);
 	for (int i = 0; i < 100; i++)
 		channel_close(s[i]->stream);
 	for (int i = 0; i < 100; i++) {
-		(void)live_wait_ms(s[i], 60000);
+		(void)live_wait_ms(s[i], 300000);
 		assert_int_equal(s[i]->failure, WIRE_FAILED_CLOSED);
 	}
 	live_wait_no_descendants(&live, LIVE_MS);
