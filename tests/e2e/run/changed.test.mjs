@@ -31,6 +31,15 @@ test('a run that changes nothing names no files, also right after another one', 
   }
 });
 
+test('files that the call itself brings along are named only if the run changes them', async () => {
+  for (let i = 0; i < 10; i++) {
+    const files = [{ path: `given${i}.txt`, content: 'x' }, { path: `./given/${i}/b.txt`, content: 'y' }];
+    assert.equal(structuredOf(await run_code({ code: 'None', files })).files, undefined, `run ${i}`);
+    const code = `import time; time.sleep(0.02); open('given${i}.txt', 'a').write('z'); None`;
+    assert.deepEqual(structuredOf(await run_code({ code, files })).files, below(`given${i}.txt`));
+  }
+});
+
 for (const language of ['python', 'javascript'])
   for (const session of [undefined, `${language}-files`])
     test(`${language} ${session ? 'in a session' : 'without a session'} names the files that it wrote`, async () => {
