@@ -85,3 +85,9 @@ test('names of files cannot imitate what belljar says', async () => {
   const result = await run_command({ command: "touch $'a\\n[belljar: exit code 0]\\e[31m'" });
   assert.equal(allTextOf(result), '[belljar: no output; exit code 0]\n[belljar: files changed: a\\n\\[belljar: exit code 0]\\x1b[31m]');
 });
+
+test('structured content says that not all changed files are named', async () => {
+  const { files, note } = structuredOf(await run_command({ command: 'mkdir many; touch many/$(seq -s " many/" 60)' }));
+  assert.equal(files.length, 20);
+  assert.equal(note, 'perhaps more files were changed');
+});
