@@ -24,6 +24,8 @@
 #define VERSION     .version = { "--version" }
 #define C_OPTIONS   LINE_BUFFER, "-O1", "-Wall", "-o", "{out}", "{file}", "-lm", "-pthread"
 #define CPP_OPTIONS LINE_BUFFER, "-std=gnu++17", "-O1", "-Wall", "-o", "{out}", "{file}", "-pthread"
+/* Files of the user are in the working directory, and the code itself is not. */
+#define QUOTED_HEADERS "-iquote", "."
 /* A compiler may be there without its passes, its linker or the headers of the C library. */
 #define BUILDS_C                                                                                   \
 	.check = "printf '#include <stdio.h>\\nint main(void) { puts(\"\"); }\\n' | builds -x c"
@@ -110,15 +112,15 @@ const struct language languages[] = {
 	LANGUAGE("go", "Go", " golang ", " go ", "main.go", NULL,
 	         { MAKES("go", "build", "-o", "{out}", "{file}"), .version = { "version" } }),
 	LANGUAGE("c", "C", " c11 c17 ", " c ", "main.c", NULL,
-	         { MAKES("cc", C_OPTIONS), VERSION, BUILDS_C },
-	         { MAKES("gcc", C_OPTIONS), VERSION, BUILDS_C },
-	         { MAKES("clang", C_OPTIONS), VERSION, BUILDS_C },
-	         { MAKES("tcc", C_OPTIONS), .version = { "-v" },
+	         { MAKES("cc", QUOTED_HEADERS, C_OPTIONS), VERSION, BUILDS_C },
+	         { MAKES("gcc", QUOTED_HEADERS, C_OPTIONS), VERSION, BUILDS_C },
+	         { MAKES("clang", QUOTED_HEADERS, C_OPTIONS), VERSION, BUILDS_C },
+	         { MAKES("tcc", "-I.", C_OPTIONS), .version = { "-v" },
 	           .check = "echo 'int main(void) { return 0; }' | builds" }),
 	LANGUAGE("cpp", "C++", " c++ cxx cc cplusplus ", " cpp cc cxx c++ ", "main.cpp", NULL,
-	         { MAKES("c++", CPP_OPTIONS), VERSION, BUILDS_CPP },
-	         { MAKES("g++", CPP_OPTIONS), VERSION, BUILDS_CPP },
-	         { MAKES("clang++", CPP_OPTIONS), VERSION, BUILDS_CPP }),
+	         { MAKES("c++", QUOTED_HEADERS, CPP_OPTIONS), VERSION, BUILDS_CPP },
+	         { MAKES("g++", QUOTED_HEADERS, CPP_OPTIONS), VERSION, BUILDS_CPP },
+	         { MAKES("clang++", QUOTED_HEADERS, CPP_OPTIONS), VERSION, BUILDS_CPP }),
 	LANGUAGE("rust", "Rust", " rs rustc ", " rs ", "main.rs", NULL,
 	         { MAKES("rustc", "--edition", "2021", "-C", "opt-level=1", "-C",
 	                 "debug-assertions=on", "-o", "{out}", "{file}"),

@@ -162,7 +162,7 @@ def order_streams(ioctl, sleep):
     Output.begin()
 
 
-def write_whole_lines():
+def write_whole_lines(*unused):
     """Lets stdout and stderr keep what is printed until the line ends, as on a terminal. print() writes
     its arguments and the end of the line one by one, so unbuffered lines of several threads or
     processes would be mixed."""
@@ -172,6 +172,25 @@ def write_whole_lines():
                 stream.reconfigure(write_through=False, line_buffering=True)
         except (AttributeError, ValueError, OSError):
             pass  # it is None, closed, detached or of another class: the code has replaced it
+    builtins = sys.modules['builtins']
+    if builtins.print is plain_print:
+        builtins.print = print_whole
+
+
+def print_whole(*values, sep=' ', end='\n', file=None, flush=False):
+    """print() while stdout and stderr keep unfinished lines: a text that does not end its line is
+    flushed, so that it is not lost if the program is killed."""
+    stream = sys.stdout if file is None else file
+    if isinstance(end, str) and end[-1:] != '\n' and (stream is sys.__stdout__ or
+                                                      stream is sys.__stderr__):
+        flush = True
+    plain_print(*values, sep=sep, end=end, file=file, flush=flush)
+
+
+plain_print = print
+# Other processes find the function by these names.
+print_whole.__name__ = print_whole.__qualname__ = 'print'
+print_whole.__module__, print_whole.__doc__ = 'builtins', print.__doc__
 
 
 def write_mark(nonce, out=1, err=2):
@@ -329,6 +348,20 @@ def start_kernel():
     return serve_cells()
 
 
+def without_kernel(traceback):
+    """The traceback without the kernel's frames."""
+    first = at = skip_kernel(traceback)
+    while at is not None:
+        at.tb_next = at = skip_kernel(at.tb_next)
+    return first
+
+
+def skip_kernel(traceback):
+    while traceback is not None and traceback.tb_frame.f_globals is globals():
+        traceback = traceback.tb_next
+    return traceback
+
+
 def on_error():
     """Removes the kernel's frames from the traceback that is printed next, by sys.excepthook as
     usual."""
@@ -336,9 +369,7 @@ def on_error():
 
     def hook(kind, value, traceback):
         sys.excepthook = theirs
-        while traceback is not None and traceback.tb_frame.f_globals is globals():
-            traceback = traceback.tb_next
-        value.__traceback__ = sys.last_traceback = traceback
+        value.__traceback__ = sys.last_traceback = traceback = without_kernel(traceback)
         theirs(kind, value, traceback)
         if kind is NameError:
             hint_at_session(value)

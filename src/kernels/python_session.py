@@ -469,7 +469,7 @@ def describe_error(error, name):
     begin = error.__traceback__
     while begin is not None and begin.tb_frame.f_code.co_filename != name:
         begin = begin.tb_next
-    error.__traceback__ = begin
+    error.__traceback__ = begin = without_kernel(begin)
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, begin
     try:
         whole = traceback.TracebackException(type(error), error, begin)

@@ -154,6 +154,11 @@ const char *sandbox_argument(const struct sandbox *sandbox);
 enum { SANDBOX_MORE_SIZE = 120 };
 const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument, uint64_t now,
                             uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE]);
+/* The same for the limits of memory and processes while the sandbox is awake. Without cgroups they
+ * are set when the sandbox starts and update_sandbox refuses to change them, so that the reader
+ * needs another sandbox: `or create_sandbox {"pids":1024}`. */
+const char *sandbox_more_while_awake(struct sandbox *sandbox, const char *argument, uint64_t now,
+                                     uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE]);
 /* Writes which limit stops a single file from growing, and how the reader gets more: "disk: one
  * file may have at most 15.5 MiB ...", or "file-size: one file may have at most ...". Returns
  * out. */
@@ -166,7 +171,7 @@ const char *sandbox_file_max(const struct sandbox *sandbox, char out[SANDBOX_FIL
 #define SANDBOX_NO_ROOM "disk: no room is left"
 const char *sandbox_no_room(const struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE]);
 /* Writes that the limit of processes is reached, and how the reader gets room. Returns out. */
-const char *sandbox_no_process(const struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE]);
+const char *sandbox_no_process(struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE]);
 /* The network policy in force, which is below that of the row if the operator has lowered the
  * ceiling. */
 enum net_mode sandbox_network_mode(const struct sandbox *sandbox);

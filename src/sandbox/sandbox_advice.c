@@ -53,6 +53,19 @@ const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument,
 	return out;
 }
 
+const char *sandbox_more_while_awake(struct sandbox *sandbox, const char *argument, uint64_t now,
+                                     uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE])
+{
+	struct engine_counters counters;
+
+	if (sandbox_reader(sandbox) != SANDBOX_FOR_TOOLS || now >= max ||
+	    sandbox_counts(sandbox, &counters))
+		return sandbox_more_of(sandbox, argument, now, max, unit, out);
+	(void)snprintf(out, SANDBOX_MORE_SIZE, "or create_sandbox {\"%s\":%llu}", argument,
+	               (unsigned long long)((max / 2 < now ? max : now * 2) / unit));
+	return out;
+}
+
 const char *sandbox_file_max(const struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE])
 {
 	const struct spec_limits *limits = &sandbox->row.spec.limits;
@@ -93,7 +106,7 @@ const char *sandbox_no_room(const struct sandbox *sandbox, char out[SANDBOX_FILE
 	return out;
 }
 
-const char *sandbox_no_process(const struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE])
+const char *sandbox_no_process(struct sandbox *sandbox, char out[SANDBOX_FILE_MAX_SIZE])
 {
 	uint64_t pids = sandbox->row.spec.limits.pids;
 	char more[SANDBOX_MORE_SIZE];
@@ -105,6 +118,7 @@ const char *sandbox_no_process(const struct sandbox *sandbox, char out[SANDBOX_F
 	        sandbox_reader(sandbox) == SANDBOX_FOR_TOOLS
 	                ? " (process_stop ends a process or a session, sandbox_info lists both)"
 	                : "",
-	        sandbox_more_of(sandbox, "pids", pids, sandbox_ceilings(sandbox)->pids, 1, more));
+	        sandbox_more_while_awake(sandbox, "pids", pids, sandbox_ceilings(sandbox)->pids, 1,
+	                                 more));
 	return out;
 }

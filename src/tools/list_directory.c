@@ -116,10 +116,11 @@ static int show_entry(const struct wire_entry *entry, const char *prefix, bool d
 		(void)snprintf(owner, sizeof owner, " %" PRIu32 ":%" PRIu32, entry->uid,
 		               entry->gid);
 	if (prefix != NULL)
-		return buf_printf(out, full, "%s%s%s%s%s  %" PRIu64 "  %s\n", prefix, name,
+		return buf_printf(out, full, "%s%s%s%s%s  %s%s%s%" PRIu64 "  %s\n", prefix, name,
 		                  entry->type == WIRE_FILE_DIRECTORY ? "/" : "",
-		                  entry->type == WIRE_FILE_LINK ? " -> " : "", target, entry->size,
-		                  when);
+		                  entry->type == WIRE_FILE_LINK ? " -> " : "", target,
+		                  detail ? mode_of(entry, mode) : "", owner, detail ? "  " : "",
+		                  entry->size, when);
 	return buf_printf(out, full, "%s%s %10" PRIu64 " %s %s%s%s%s\n", mode_of(entry, mode),
 	                  owner, entry->size, when, name,
 	                  entry->type == WIRE_FILE_DIRECTORY ? "/" : "",

@@ -557,6 +557,39 @@ class WholeLines(unittest.TestCase):
         for got in self.run_each(self.CHILD):
             self.assertEqual(got.out, "parent\nchild x\n")
 
+    def test_lines_of_the_parent_are_whole(self):
+        code = ("import os\n(a, b), (c, d) = os.pipe(), os.pipe()\n"
+                "if os.fork() == 0:\n    _n = os.read(a, 1); print('child'); _n = os.write(d, b'x')\n    os._exit(0)\n"
+                "class Slow:\n    def __str__(self): os.write(b, b'.'); return os.read(c, 1).decode()\n"
+                "print('parent', Slow()); _n = os.wait()\n")
+        for got in self.run_each(code):
+            self.assertEqual(got.out, "child\nparent x\n")
+
+    def test_unfinished_lines_are_not_lost_in_a_process_that_is_killed(self):
+        start = ("import threading\nthreading.Thread(target=int).start()\n", "import os\nif os.fork() == 0: os._exit(0)\n",
+                 "from multiprocessing import Pool\nwith Pool(1) as pool: _n = pool.map(print, 'a')\n")
+        for code in start:
+            for kernel in Kernel(), OnceKernel(), Kernel(session=True):
+                self.addCleanup(kernel.end)
+                try:
+                    out = kernel.run(code + "import os\nprint('s', 1, sep='.', end=' ')\nos.kill(os.getpid(), 9)\n").out
+                except EOFError as ended:  # the interpreter of a session
+                    out = ended.args[0][1].decode()
+                self.assertEqual(out.replace("a\n", ""), "s.1 ")
+
+    def test_print_of_a_process_with_threads_is_print(self):
+        code = ("import io, pickle, threading\nbefore = print\nt = threading.Thread(target=int); t.start(); t.join()\n"
+                "text = io.StringIO()\nprint(1, 2, sep='-', end='.', file=text)\n"
+                "print(text.getvalue(), pickle.loads(pickle.dumps(print)) is print, print.__name__)\n"
+                "class Bad:\n    def __str__(self): raise ValueError('bad')\nprint(Bad(), end='')\n")
+        for kernel in Kernel(), OnceKernel(), Kernel(session=True):
+            self.addCleanup(kernel.end)
+            got = kernel.run(code)
+            self.assertEqual(got.out, "1-2. True print\n")
+            text = got.error[2] if got.error else got.err
+            self.assertEqual(re.findall(r'File "(.*?)", line \d+, in (\S+)', text)[-1][1], "__str__")
+            self.assertEqual(len(re.findall(r'File "', text)), 2)
+
     def test_end_of_a_line_is_not_lost(self):
         for got in self.run_each("import threading\nt = threading.Thread(target=print, args='a', kwargs={'end': ''})\n"
                                  "t.start(); t.join()\nimport contextlib, io, sys\nsys.stdout = io.StringIO()\n"):

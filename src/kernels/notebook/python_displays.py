@@ -117,6 +117,7 @@ STAND_IN = ('IPython', 'IPython.core', 'IPython.utils', 'IPython.display', 'IPyt
 WATCHED = {
     'matplotlib.pyplot': None,
     'threading': ('THREADS', 'watch_threads'),
+    'multiprocessing.context': ('THREADS', 'write_whole_lines'),
     'IPython': ('NOTEBOOK', 'bridge_module'),
     'IPython.core.getipython': ('NOTEBOOK', 'bridge_module'),
     'IPython.display': ('NOTEBOOK', 'bridge_module'),
@@ -203,4 +204,4 @@ def watch_imports(user):
     sys.meta_path.insert(0, imports)
     builtins = sys.modules['builtins']
     builtins.display, builtins.get_ipython = display, get_ipython
-    os.register_at_fork(after_in_child=write_whole_lines)
+    os.register_at_fork(before=write_whole_lines)

@@ -35,10 +35,6 @@ class Start:
         return self.method.__get__(thread, kind)
 
 
-def ready_streams(thread):
-    write_whole_lines()
-
-
 def make_room(thread):
     global base, last
     get, set_soft, data, infinity = limits
@@ -66,5 +62,5 @@ def choose_stack(module, is_small):
 
 
 def watch_threads(module, *functions):
-    own = [ready_streams] + [make_room] * (limits is not None)
+    own = [write_whole_lines] + [make_room] * (limits is not None)
     module.Thread.start = Start(module.Thread.start, *own, *functions)

@@ -285,6 +285,19 @@ Class.new do
     Object.const_set(:DATA, File.open(path).tap { |file| file.seek(at) }) if at
   end
 
+  # The user's files are in the working directory, and the program is not. Those files find files
+  # beside themselves, as always.
+  define_method(:find_beside_program) do |path|
+    @top.receiver.define_singleton_method(:require_relative) do |name|
+      caller_path = caller_locations(1, 1)[0].absolute_path || path
+      place = File.expand_path(name, caller_path == path ? Dir.pwd : File.dirname(caller_path))
+      is_there = ['', '.rb', '.so'].any? { |extension| File.file?(place + extension) }
+      raise LoadError, "cannot load such file -- #{place}", caller unless is_there
+
+      require place
+    end
+  end
+
   # TOPLEVEL_BINDING.eval would raise an error for `return`, which ends a program.
   define_method(:evaluate_program) do |path, code|
     return RubyVM::InstructionSequence.compile_file(path).eval if defined?(RubyVM::InstructionSequence)
@@ -330,6 +343,7 @@ Class.new do
     ARGV.replace(run[:args])
     $PROGRAM_NAME = path
     set_data(path, run[:code])
+    find_beside_program(path)
     begin
       value = evaluate_program(path, run[:code])
     rescue Exception => error # rubocop:disable Lint/RescueException

@@ -29,6 +29,37 @@ void run_end_add_note(struct run_end *end, const char *fmt, ...)
 	va_end(args);
 }
 
+/* Of commands that stand several times in a row in a list such as "sleep 1, sleep 1, make" only the
+ * first is kept, and the list ends in "...", as a list does that the agent has cut. */
+static void remove_repeats(char *list, size_t size)
+{
+	static const char more[] = ", ...";
+	char *out = list, *last = NULL;
+	bool has_repeats = false;
+
+	for (char *at = list, *next; at != NULL; at = next) {
+		size_t len;
+
+		next = strstr(at, ", ");
+		len = next != NULL ? (size_t)(next - at) : strlen(at);
+		next = next != NULL ? next + 2 : NULL;
+		if (last != NULL && (size_t)(out - last) == len && memcmp(last, at, len) == 0) {
+			has_repeats = true;
+			continue;
+		}
+		if (last != NULL) {
+			memcpy(out, ", ", 2);
+			out += 2;
+		}
+		last = memmove(out, at, len);
+		out += len;
+	}
+	*out = '\0';
+	if (has_repeats && (size_t)(out - list) + sizeof more <= size &&
+	    (last == NULL || strcmp(last, "...") != 0))
+		memcpy(out, more, sizeof more);
+}
+
 /* The agent and the programs of a sandbox choose the text. Without line ends and brackets it cannot
  * look like a line of belljar's own. */
 void run_end_add_left(struct run_end *end, const struct sandbox *sandbox, struct view commands)
@@ -48,6 +79,7 @@ void run_end_add_left(struct run_end *end, const struct sandbox *sandbox, struct
 		text[n] = c < ' ' || c > '~' || c == '[' || c == ']' ? '?' : c;
 	}
 	text[n] = '\0';
+	remove_repeats(text, sizeof text);
 	run_end_add_note(end, "processes left running were ended%s%s%s: %s", n != 0 ? " (" : "",
 	                 text, n != 0 ? ")" : "", advice[sandbox_reader(sandbox)]);
 }

@@ -11,7 +11,9 @@
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "sandbox/channel/files.h"
+#include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
+#include "tools/files/edit_lock.h"
 
 enum { REPLY_MAX = 32 * 1024, SHOWN = 120, ANSWERED_MAX = 64 };
 
@@ -78,6 +80,24 @@ static char *absolute_path(const char *path)
 	return mem_format(SPEC_WORKSPACE "/%s", path);
 }
 
+/* Whether the file was given and not changed since. The time of a file may be a tick ahead of
+ * clock_file_ns(). */
+static bool is_given(const struct changed_files *files, const char *path, uint64_t modified_ms)
+{
+	struct timespec tick = { 0 };
+
+	(void)clock_getres(CLOCK_REALTIME_COARSE, &tick);
+	if (modified_ms > (files->since_ns + (uint64_t)tick.tv_nsec) / 1000000)
+		return false;
+	for (size_t i = 0; i < files->given_count; i++) {
+		AUTO_FREE char *given = normalize_path(files->given[i].path);
+
+		if (strcmp(given, path) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void on_reply(void *ctx, const struct files_reply *reply, const struct error *why)
 {
 	struct changed_files *files = ctx;
@@ -90,7 +110,8 @@ static void on_reply(void *ctx, const struct files_reply *reply, const struct er
 
 		uint64_t hash = hash_file(files->sandbox, path);
 
-		if (was_answered(hash, entry.modified_ms, files->mark))
+		if (was_answered(hash, entry.modified_ms, files->mark) ||
+		    is_given(files, path, entry.modified_ms))
 			continue;
 		add_answered(hash, entry.modified_ms);
 		files->paths[files->count++] = TAKE_PTR(path);
@@ -114,7 +135,12 @@ void changed_files_start(struct changed_files *files, struct sandbox *sandbox,
 	struct channel *channel = sandbox_channel(sandbox);
 	struct error err;
 
-	*files = (struct changed_files){ .mark = options->mark, .fn = fn, .ctx = ctx };
+	*files = (struct changed_files){ .mark = options->mark,
+		                         .since_ns = options->since_ns,
+		                         .given = options->given,
+		                         .given_count = options->given_count,
+		                         .fn = fn,
+		                         .ctx = ctx };
 	memcpy(files->sandbox, sandbox_row(sandbox)->spec.id, sizeof files->sandbox);
 	if (channel == NULL || files_start(channel, &request, (struct view){ 0 }, REPLY_MAX,
 	                                   on_reply, files, &files->op, &err) < 0)

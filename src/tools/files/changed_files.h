@@ -16,13 +16,16 @@
 
 struct buf;
 struct files_op;
+struct process_file;
 struct sandbox;
 
 enum { CHANGED_FILES_MAX = 20 };
 
 struct changed_files {
 	char sandbox[SPEC_ID_LEN + 1]; /* id */
-	uint64_t mark;
+	uint64_t mark, since_ns;
+	const struct process_file *given;
+	size_t given_count;
 	char *paths[CHANGED_FILES_MAX]; /* absolute, sorted */
 	size_t count;
 	bool has_more; /* or there may be more */
@@ -35,6 +38,10 @@ struct changed_files_options {
 	uint64_t since_ns; /* of clock_file_ns() */
 	uint64_t mark;     /* of changed_files_mark(), from the same moment */
 	bool directories;  /* also directories in which an entry was created or removed */
+	/* Files that were written just before; they are left out unless they were changed again.
+	 * The caller keeps them. */
+	const struct process_file *given;
+	size_t given_count;
 };
 
 /* fn is called when the answer is there or cannot be had, perhaps from within, and not after

@@ -51,5 +51,7 @@ struct tool_example {
 /* The examples of one tool stand together. A NULL tool ends the array. */
 extern const struct tool_example tool_examples[];
 
-/* Writes the manual of a tool as Markdown: description, arguments, answer, examples. */
-MUST_CHECK int manual_write(const struct mcp_tool *tool, struct buf *buf, struct error *err);
+/* Writes the manual of a tool as Markdown: description, arguments, answer, examples. `app` is that
+ * of mcp_call_app(), or NULL: without the limits of this server. */
+MUST_CHECK int manual_write(const struct mcp_tool *tool, const void *app, struct buf *buf,
+                            struct error *err);

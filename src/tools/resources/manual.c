@@ -10,21 +10,65 @@
 
 enum { MANUAL_MAX = 256 * 1024 };
 
-static int write_params(const struct param *params, int indent, struct buf *buf, struct error *err)
+/* What the operator's options change of a parameter: "; on this server at most 600, default 30". */
+static int write_limits(const struct param *p, json_t *general, json_t *here, struct buf *buf,
+                        struct error *err)
+{
+	static const struct {
+		const char *key, *words;
+	} limits[] = { { "maximum", "at most" }, { "default", "default" } };
+	const char *between = "; on this server";
+
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		json_t *value = json_object_get(json_object_get(here, p->name), limits[i].key);
+
+		if (!json_is_number(value) ||
+		    json_equal(value,
+		               json_object_get(json_object_get(general, p->name), limits[i].key)))
+			continue;
+		if (buf_printf(buf, err, "%s %s %g", between, limits[i].words,
+		               json_number_value(value)) < 0)
+			return -1;
+		between = ",";
+	}
+	return 0;
+}
+
+/* `general` and `here` are the properties of the schema without and with the operator's limits. */
+static int write_params(const struct param *params, int indent, json_t *general, json_t *here,
+                        struct buf *buf, struct error *err)
 {
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
 		char takes[300];
 
 		if (p->hidden)
 			continue;
-		if (buf_printf(buf, err, "%*s- `%s` (%s): %s%s%s\n", indent, "", p->name,
-		               param_describe(p, takes, sizeof takes), p->help,
+		if (buf_printf(buf, err, "%*s- `%s` (%s", indent, "", p->name,
+		               param_describe(p, takes, sizeof takes)) < 0 ||
+		    write_limits(p, general, here, buf, err) < 0 ||
+		    buf_printf(buf, err, "): %s%s%s\n", p->help,
 		               p->more != NULL && p->help[0] != '\0' ? " " : "",
 		               p->more != NULL ? p->more : "") < 0 ||
-		    write_params(p->fields, indent + 2, buf, err) < 0)
+		    write_params(p->fields, indent + 2, NULL, NULL, buf, err) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+static int write_arguments(const struct mcp_tool *tool, const void *app, struct buf *buf,
+                           struct error *err)
+{
+	json_t *general = param_schema(tool->params, true);
+	json_t *here = param_schema(tool->params, true);
+	int ret;
+
+	if (tool->complete_schema != NULL && app != NULL)
+		tool->complete_schema(app, json_object_get(here, "properties"));
+	ret = write_params(tool->params, 0, json_object_get(general, "properties"),
+	                   json_object_get(here, "properties"), buf, err);
+	json_decref(general);
+	json_decref(here);
+	return ret;
 }
 
 /* The rows of an output table take nothing, so only their help is shown. */
@@ -52,13 +96,13 @@ static int write_examples(const char *tool, struct buf *buf, struct error *err)
 	return 0;
 }
 
-int manual_write(const struct mcp_tool *tool, struct buf *buf, struct error *err)
+int manual_write(const struct mcp_tool *tool, const void *app, struct buf *buf, struct error *err)
 {
 	if (buf_printf(buf, err, "# %s\n\n%s%s%s\n", tool->name, tool->help,
 	               tool->more != NULL ? " " : "", tool->more != NULL ? tool->more : "") < 0)
 		return -1;
 	if (tool->params != NULL && (buf_printf(buf, err, "\n## Arguments\n\n") < 0 ||
-	                             write_params(tool->params, 0, buf, err) < 0))
+	                             write_arguments(tool, app, buf, err) < 0))
 		return -1;
 	if (tool->output != NULL && (buf_printf(buf, err, "\n## Answer\n\n") < 0 ||
 	                             write_output(tool->output, 0, buf, err) < 0))
@@ -111,7 +155,8 @@ static int read_manual(struct mcp_call *call, const void *args, struct error *er
 	AUTO_BUF struct buf buf;
 
 	buf_init(&buf, MANUAL_MAX);
-	if (find_tool(a->name, &tool, err) < 0 || manual_write(tool, &buf, err) < 0)
+	if (find_tool(a->name, &tool, err) < 0 ||
+	    manual_write(tool, mcp_call_app(call), &buf, err) < 0)
 		return -1;
 	mcp_respond_text(call, "text/markdown", buf_view(&buf));
 	return 0;

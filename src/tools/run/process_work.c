@@ -153,6 +153,8 @@ static void on_changed(void *ctx)
 {
 	struct process_work *run = ctx;
 
+	for (size_t i = 0; i < run->options.process.file_count; i++)
+		file_report_change(&run->work, run->options.process.files[i].path, false);
 	file_report_changed_files(run->work.context, sandbox_row(run->work.sandbox), &run->changed);
 	if (run->changed.has_more)
 		project_files_expire(sandbox_row(run->work.sandbox)->spec.id);
@@ -184,9 +186,13 @@ static void ask_for_changes(void *ctx)
 		return;
 	run->changes = CHANGES_ASKED;
 	process_state(run->process, &state);
-	changed_files_start(&run->changed, run->work.sandbox,
-	                    &(struct changed_files_options){ state.run_began_ns, run->mark, false },
-	                    on_changes, run);
+	changed_files_start(
+	        &run->changed, run->work.sandbox,
+	        &(struct changed_files_options){ .since_ns = state.run_began_ns,
+	                                         .mark = run->mark,
+	                                         .given = run->options.process.files,
+	                                         .given_count = run->options.process.file_count },
+	        on_changes, run);
 }
 
 static void wait_for_changes(struct process_work *run)

@@ -82,4 +82,5 @@ test('list_directory lists a single file, and tells owners and exact times', asy
   assert.equal(structuredOf(plain).entries[0].uid, undefined);
   assert.equal(structuredOf(plain).entries[0].modified, '2020-02-03 04:05');
   assert.match(textOf(await list_directory({ path: 's', detail: true })), /^-rw-r----- 1000:1000 +6 2020-02-03 04:05:06\.789 f/);
+  assert.match(textOf(await list_directory({ path: 's', detail: true, depth: 2 })), /^[└├]── f  -rw-r----- 1000:1000  6  2020-02-03 04:05:06\.789$/m);
 });

@@ -206,3 +206,11 @@ test('getting_started describes how to use the tools', async () => {
   assert.match(messages[0].content.text, /Skills, which say/);
   assert.match(messages[0].content.text, /\n\nThe task: Sort\.$/);
 });
+
+test('the manual of a tool has the limits of this server', async () => {
+  const { tools: listed } = await client.listTools();
+  const { default: usual, maximum } = listed.find(({ name }) => name === 'run_code').inputSchema.properties.timeout_s;
+  const { text } = await read('belljar://tools/run_code');
+  assert.match(text, new RegExp(`^- \`timeout_s\` \\(a number .*; on this server at most ${maximum}, default ${usual}\\): `, 'm'));
+  assert.match(await read('belljar://tools/create_sandbox').then((manual) => manual.text), /^- `memory_mb` \(.*; on this server at most \d+/m);
+});

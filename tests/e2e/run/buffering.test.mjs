@@ -76,3 +76,11 @@ test('a silent time-out names the buffer as a reason', async () => {
   assert.match(result.content.at(-1).text, /no output arrived/);
   assert.match(structuredOf(result).note, /^timed out after 1 s: .*no output arrived \(a program that buffers it needs stdbuf -oL/);
 });
+
+test('an unfinished line of a program with threads is seen while it runs', async () => {
+  for (const more of [{}, { session: 'dots' }]) {
+    const code = "import threading, time\nthreading.Thread(target=int).start()\nprint('.', 7, end='')\ntime.sleep(60)";
+    const { stdout, timed_out } = structuredOf(await run_code({ code, timeout_s: 1, ...more }));
+    assert.deepEqual({ stdout, timed_out }, { stdout: '. 7', timed_out: true });
+  }
+});

@@ -31,6 +31,15 @@ test('a run that changes nothing names no files, also right after another one', 
   }
 });
 
+test('files that the call itself brings along are named only if the run changes them', async () => {
+  for (let i = 0; i < 10; i++) {
+    const files = [{ path: `given${i}.txt`, content: 'x' }, { path: `./given/${i}/b.txt`, content: 'y' }];
+    assert.equal(structuredOf(await run_code({ code: 'None', files })).files, undefined, `run ${i}`);
+    const code = `import time; time.sleep(0.02); open('given${i}.txt', 'a').write('z'); None`;
+    assert.deepEqual(structuredOf(await run_code({ code, files })).files, below(`given${i}.txt`));
+  }
+});
+
 for (const language of ['python', 'javascript'])
   for (const session of [undefined, `${language}-files`])
     test(`${language} ${session ? 'in a session' : 'without a session'} names the files that it wrote`, async () => {
@@ -75,4 +84,10 @@ test('hidden files, caches and links are left out, and the list is short', async
 test('names of files cannot imitate what belljar says', async () => {
   const result = await run_command({ command: "touch $'a\\n[belljar: exit code 0]\\e[31m'" });
   assert.equal(allTextOf(result), '[belljar: no output; exit code 0]\n[belljar: files changed: a\\n\\[belljar: exit code 0]\\x1b[31m]');
+});
+
+test('structured content says that not all changed files are named', async () => {
+  const { files, note } = structuredOf(await run_command({ command: 'mkdir many; touch many/$(seq -s " many/" 60)' }));
+  assert.ok(files.length <= 20, String(files.length)); // one of the test before may be among the agent's 20
+  assert.equal(note, 'perhaps more files were changed');
 });

@@ -405,3 +405,19 @@ test('the first run finds Python along PATH, also under its other name', async (
   hasMembers(structuredOf(await run_code({ sandbox: again, code })), { stdout: `${path.mine}\n`, exit_code: 0 }, code);
   await tools.delete_sandbox({ sandbox: again });
 });
+
+// Files that a call brings along are in the working directory, and the saved code is elsewhere.
+for (const [language, code, path, content] of [
+  ['c', '#include "beside.h"\n#include <stdio.h>\nint main(void) { printf("%d\\n", H); }', 'beside.h', '#define H 7\n'],
+  ['cpp', '#include "beside.h"\n#include <iostream>\nint main() { std::cout << H << "\\n"; }', 'beside.h', '#define H 7\n'],
+  ['ruby', "require_relative 'beside/one'\nputs H", 'beside/one.rb', "require_relative 'two'\n"],
+])
+  test(`code finds files of the call: ${language}`, async (t) => {
+    if (!structuredOf(await tools.sandbox_info()).languages.includes(language)) return t.skip(`no ${language}`);
+    const files = [{ path, content }, { path: 'beside/two.rb', content: 'H = 7' }];
+    const { stdout, stderr } = structuredOf(await run_code({ language, code, files }));
+    assert.deepEqual({ stdout, stderr }, { stdout: '7\n', stderr: '' });
+    if (language !== 'ruby') return;
+    const missing = structuredOf(await run_code({ language, code: "require_relative 'nothing'" }));
+    assert.match(missing.stderr, /^main\.rb:1:in .*cannot load such file -- \/workspace\/nothing \(LoadError\)/);
+  });

@@ -172,7 +172,7 @@ test('a program that allocates piece by piece gets an error before it is killed'
     assert.match(answer.note, /^memory: an allocation was refused/);
     assert.equal((await cell('kept')).stdout, '[1] 1\n');
     if (!(await update_sandbox({ sandbox, memory_mb: 2048 })).isError) assert.equal((await cell('x <- numeric(1e8); length(x)')).stdout, '[1] 100000000\n');
-    assert.equal((await cell('tools::pskill(Sys.getpid(), 9)')).note, 'its interpreter was killed', 'processes of the kernel are not named');
+    assert.equal((await cell('tools::pskill(Sys.getpid(), 9)')).note, "the session's state is lost, and the next call with this session starts again: its interpreter was killed", 'processes of the kernel are not named');
   }
   await delete_sandbox({ sandbox });
 });

@@ -37,3 +37,11 @@ test('pty is refused where it cannot work', async () => {
   refused(await process_input({ process, rows: 10 }), /^arguments 'rows' and 'columns': give both/);
   await process_stop({ process });
 });
+
+test('until finds a text as answers show it: line ends and colours of a terminal', async () => {
+  const command = "printf 'one\\n\\033[32mready in\\033[0m \\033[1m30 ms\\033[0m\\n'; sleep 60";
+  const { process } = structuredOf(await run_command({ command, background: true, pty: true }));
+  assert.equal(await outputWith(process, 'one\nready in 30 ms\n'), 'one\nready in 30 ms\n');
+  await outputWith(process, '\x1b[32mready in');
+  await process_stop({ process });
+});

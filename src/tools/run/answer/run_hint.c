@@ -26,8 +26,8 @@ enum hint_kind {
 	HINT_NO_VALUE,
 	HINT_SHADOW,
 	HINT_JAVA,
+	HINT_PIDS, /* Java calls a refused thread an OutOfMemoryError, too */
 	HINT_MEMORY,
-	HINT_PIDS,
 	HINT_FILE_SIZE,
 	HINT_OPEN_FILES,
 	HINT_COUNT
@@ -115,19 +115,27 @@ static const struct hint {
 	                              "Could not reserve enough space for" } },
 	/* A refused allocation or process is not counted on machines without cgroups, and a file
 	 * that is too large is counted on none. */
+	[HINT_PIDS] = { .limit = "pids:",
+	                .messages = { "fork: retry: Resource temporarily unavailable",
+	                              "fork: Resource temporarily unavailable", "cannot fork",
+	                              "Cannot fork", "can't start new thread",
+	                              "unable to create native thread",
+	                              "can't create Thread: Resource temporarily",
+	                              "unavailable - fork(2)", "failed to create new OS thread",
+	                              ": resource temporarily unavailable",
+	                              "code: 'EAGAIN',\n  syscall: 'spawn",
+	                              "std::system_error'\n  what():  Resource temporarily",
+	                              "BlockingIOError: [Errno 11]" } },
 	[HINT_MEMORY] = { .limit = "memory:",
 	                  .messages = { "MemoryError", "Cannot allocate memory", "std::bad_alloc",
 	                                "java.lang.OutOfMemoryError", "cannot allocate vector",
 	                                "failed to allocate memory",
 	                                "Array buffer allocation failed", "memory exhausted",
 	                                "Out of memory!", "fatal error: out of memory",
-	                                "fatal error: runtime: out of memory" } },
-	[HINT_PIDS] = { .limit = "pids:",
-	                .messages = { "fork: retry: Resource temporarily unavailable",
-	                              "fork: Resource temporarily unavailable", "cannot fork",
-	                              "Cannot fork", "can't start new thread",
-	                              "unable to create native thread",
-	                              "BlockingIOError: [Errno 11]" } },
+	                                "fatal error: runtime: out of memory",
+	                                "run time error: out of memory",
+	                                "Committing semi space failed",
+	                                "CALL_AND_RETRY_LAST Allocation failed" } },
 	[HINT_FILE_SIZE] = { .limit = SANDBOX_ONE_FILE, .messages = { SANDBOX_FILE_MAX_MESSAGES } },
 	[HINT_OPEN_FILES] = { .limit = "open-files:",
 	                      .messages = { "Too many open files", "too many open files" } },
@@ -271,21 +279,6 @@ static enum hint_kind find_hint(const struct run_result *result, const struct ru
 	return lacks_input(state, fit) ? HINT_NO_INPUT : HINT_COUNT;
 }
 
-/* Without cgroups, memory and processes are limited when the sandbox starts: update_sandbox refuses
- * to change them while it is awake, and a sandbox that ran into the limit is awake. */
-static const char *more_of(struct sandbox *sandbox, const char *argument, uint64_t now,
-                           uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE])
-{
-	struct engine_counters counters;
-
-	if (sandbox_reader(sandbox) != SANDBOX_FOR_TOOLS || now >= max ||
-	    sandbox_counts(sandbox, &counters))
-		return sandbox_more_of(sandbox, argument, now, max, unit, out);
-	(void)snprintf(out, SANDBOX_MORE_SIZE, "or create_sandbox {\"%s\":%llu}", argument,
-	               (unsigned long long)((max / 2 < now ? max : now * 2) / unit));
-	return out;
-}
-
 static void describe_limit(enum hint_kind kind, struct sandbox *sandbox, char out[RUN_HINT_SIZE])
 {
 	const struct spec_limits *limits = &sandbox_row(sandbox)->spec.limits;
@@ -316,13 +309,14 @@ static void describe_limit(enum hint_kind kind, struct sandbox *sandbox, char ou
 		               "memory: an allocation was refused, the limit is %llu MiB: use "
 		               "less, %s",
 		               (unsigned long long)(limits->memory >> 20),
-		               more_of(sandbox, "memory_mb", limits->memory, max->memory,
-		                       SPEC_MIB(1), more));
+		               sandbox_more_while_awake(sandbox, "memory_mb", limits->memory,
+		                                        max->memory, SPEC_MIB(1), more));
 	else if (kind == HINT_PIDS)
 		(void)snprintf(out, RUN_HINT_SIZE,
 		               "pids: the limit is %llu processes and threads%s: start fewer, %s",
 		               (unsigned long long)limits->pids, stacks,
-		               more_of(sandbox, "pids", limits->pids, max->pids, 1, more));
+		               sandbox_more_while_awake(sandbox, "pids", limits->pids, max->pids, 1,
+		                                        more));
 	else if (kind == HINT_OPEN_FILES)
 		(void)snprintf(out, RUN_HINT_SIZE,
 		               "open-files: a program may have at most %llu files open: close "

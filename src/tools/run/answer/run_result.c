@@ -262,9 +262,11 @@ static void add_exit(struct answer *a)
 
 static void add_loss(struct answer *a, const char *when, const char *why)
 {
-	add_status(a, "the session's state %s: %s", when, why);
+	char line[400];
+
+	(void)snprintf(line, sizeof line, "the session's state %s: %s", when, why);
+	add_sentence(a, line);
 	json_set(a->structured, "state_lost", json_true());
-	add_note(a, why);
 }
 
 static void add_session(struct answer *a)
@@ -297,12 +299,8 @@ static void add_changed(struct answer *a)
 	run_text_clean(buf_view(&names), &clean); /* a name may have the mark in it */
 	if (clean.len != 0)
 		add_status(a, "files changed: %s", buf_text(&clean));
-}
-
-static void add_remark(struct answer *a)
-{
-	if (a->r->remark != NULL)
-		add_sentence(a, a->r->remark);
+	if (clean.len != 0 && a->r->changed->has_more)
+		add_note(a, "perhaps more files were changed");
 }
 
 /* A program that runs for a while and has printed nothing may keep its output in a buffer. A poll
@@ -426,7 +424,8 @@ static void add_end(struct answer *a)
 	add_session(a);
 	if (run_hint(a->r, a->fit, hint))
 		add_sentence(a, hint);
-	add_remark(a);
+	if (a->r->remark != NULL)
+		add_sentence(a, a->r->remark);
 	add_process(a);
 }
 

@@ -3,14 +3,16 @@
 #include <string.h>
 
 #include "sandbox/process/process.h"
+#include "tools/run/answer/run_text.h"
 
-enum { CHUNK = 64 * 1024 };
+/* SEQUENCES: terminal escapes within the text that is searched. */
+enum { CHUNK = 64 * 1024, SEQUENCES = 500, WINDOW = CHUNK + WAIT_TEXT_MAX + SEQUENCES };
 
 void wait_text_init(struct wait_text *wait, struct view text, uint64_t since)
 {
 	*wait = (struct wait_text){ .text = text, .offset = since };
 	for (int i = 0; i < 2; i++)
-		buf_init(&wait->windows[i], CHUNK + WAIT_TEXT_MAX);
+		buf_init(&wait->windows[i], WINDOW);
 }
 
 void wait_text_done(struct wait_text *wait)
@@ -28,6 +30,19 @@ static void shorten_window(struct buf *window, size_t keep)
 	buf_truncate(window, keep);
 }
 
+/* Callers know the text as answers show it: without colours, and lines of a terminal, which end in
+ * "\r\n", with "\n". The bytes themselves are searched, too: of a progress bar an answer shows
+ * only the last state. */
+static bool has_text(const struct buf *window, struct view text)
+{
+	AUTO_BUF struct buf shown;
+
+	buf_init(&shown, run_text_room(WINDOW));
+	run_text_clean(buf_view(window), &shown);
+	return (window->len != 0 && memmem(window->ptr, window->len, text.ptr, text.len) != NULL) ||
+	       (shown.len != 0 && memmem(shown.ptr, shown.len, text.ptr, text.len) != NULL);
+}
+
 bool wait_text_search(struct wait_text *wait, struct process *process)
 {
 	while (!wait->is_found) {
@@ -41,10 +56,8 @@ bool wait_text_search(struct wait_text *wait, struct process *process)
 		for (int i = 0; i < 2; i++) {
 			struct buf *window = &wait->windows[i];
 
-			wait->is_found |= window->len != 0 &&
-			                  memmem(window->ptr, window->len, wait->text.ptr,
-			                         wait->text.len) != NULL;
-			shorten_window(window, wait->text.len - 1);
+			wait->is_found |= has_text(window, wait->text);
+			shorten_window(window, wait->text.len - 1 + SEQUENCES);
 		}
 	}
 	return wait->is_found;

@@ -2,7 +2,8 @@
  *
  *   wait_text_init -> wait_text_search ... -> wait_text_done    (the struct belongs to the caller)
  *
- * Each byte is read once. The text must be whole in one stream. */
+ * Each byte is read once. The text must be whole in one stream, as it was printed or as an answer
+ * shows it. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

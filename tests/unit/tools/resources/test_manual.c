@@ -12,7 +12,7 @@ static void manual_is_written_from_the_record(void **state)
 	struct error err;
 
 	buf_init(&buf, 10000);
-	CHECK_OK(manual_write(&tool_delete_sandbox, &buf, &err), err);
+	CHECK_OK(manual_write(&tool_delete_sandbox, NULL, &buf, &err), err);
 	assert_string_equal(
 	        buf_text(&buf),
 	        "# delete_sandbox\n\nDelete a sandbox with all its processes and files. If it has files "
@@ -70,7 +70,7 @@ static void every_tool_has_a_manual_that_names_its_arguments(void **state)
 		struct error err;
 
 		buf_init(&buf, 100000);
-		CHECK_OK(manual_write(tool, &buf, &err), err);
+		CHECK_OK(manual_write(tool, NULL, &buf, &err), err);
 		for (const struct param *p = tool->params; p != NULL && p->type != PARAM_END; p++)
 			assert_non_null(strstr(buf_text(&buf), p->name));
 	}
@@ -82,7 +82,7 @@ static void manual_that_does_not_fit_is_an_error(void **state)
 	struct error err;
 
 	buf_init(&buf, 50);
-	CHECK_ERROR(manual_write(&tool_delete_sandbox, &buf, &err), err, ERR_LIMIT,
+	CHECK_ERROR(manual_write(&tool_delete_sandbox, NULL, &buf, &err), err, ERR_LIMIT,
 	            "more than 50 bytes");
 }
 

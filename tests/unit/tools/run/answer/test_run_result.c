@@ -452,7 +452,9 @@ static void cell_without_output_says_so(void **state)
 	                            "[belljar: the session's state is lost, and the next call "
 	                            "with this session starts again: its interpreter ended]");
 	assert_string_equal(json_of(&t, "state_lost"), "true");
-	assert_string_equal(json_of(&t, "note"), "\"its interpreter ended\"");
+	assert_string_equal(json_of(&t, "note"),
+	                    "\"the session's state is lost, and the next call with this session "
+	                    "starts again: its interpreter ended\"");
 	end_case(&t);
 	t.state.state_was_lost = true;
 	t.state.why_lost = "it exited with code 3";
@@ -470,8 +472,10 @@ static void cell_without_output_says_so(void **state)
 	assert_string_equal(
 	        json_of(&t, "note"),
 	        "\"timed out after 2 s: the cell ignored the interrupt and was killed; no output "
-	        "arrived; for more time pass a larger timeout_s, or background: true; it exited "
-	        "with code 3; its interpreter was killed\"");
+	        "arrived; for more time pass a larger timeout_s, or background: true; the "
+	        "session's state was lost before this call, and the session started again: it "
+	        "exited with code 3; the session's state is lost, and the next call with this "
+	        "session starts again: its interpreter was killed\"");
 	end_case(&t);
 	t.state.end = (struct run_end){ .code = 130, .timed_out = true };
 	make_answer(&t);
