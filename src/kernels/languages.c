@@ -25,7 +25,7 @@
 #define C_OPTIONS   LINE_BUFFER, "-O1", "-Wall", "-o", "{out}", "{file}", "-lm", "-pthread"
 #define CPP_OPTIONS LINE_BUFFER, "-std=gnu++17", "-O1", "-Wall", "-o", "{out}", "{file}", "-pthread"
 /* Files of the user are in the working directory, and the code itself is not. */
-#define QUOTED_HEADERS "-iquote", "."
+#define QUOTED_HEADERS "-iquote."
 /* A compiler may be there without its passes, its linker or the headers of the C library. */
 #define BUILDS_C                                                                                   \
 	.check = "printf '#include <stdio.h>\\nint main(void) { puts(\"\"); }\\n' | builds -x c"
