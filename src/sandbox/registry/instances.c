@@ -22,7 +22,7 @@
 #include "base/fd.h"
 #include "base/random.h"
 
-enum { TRIES = 16, BACKLOG = 16, FILE_NAME_MAX = INSTANCE_LEN + sizeof ".lock" };
+enum { TRIES = 256, BACKLOG = 16, FILE_NAME_MAX = INSTANCE_LEN + sizeof ".lock" };
 
 static bool is_instance(const char *name, size_t len)
 {

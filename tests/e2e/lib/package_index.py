@@ -192,8 +192,9 @@ class Index(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(10 << 30 if name == "endless" else len(data)))
         self.end_headers()
         if name == "endless":
-            while True:
-                self.wfile.write(bytes(1 << 20))
+            while True:  # slowly: sandboxes of many tests share a disk
+                self.wfile.write(bytes(1 << 18))
+                time.sleep(0.01)
         self.wfile.write(data[:1000] if name == "dies" else data)
         if name == "dies":
             self.close_connection = True

@@ -167,7 +167,7 @@ describe('long runs of belljar', () => {
     const stopped = await call('run_command', { command: 'sleep 600 & echo $! > pid; wait' });
     await task('cancel', stopped.taskId);
     assert.equal((await until(stopped.taskId, ...ENDED)).status, 'cancelled');
-    const { structuredContent } = await finish(await call('run_command', { command: 'test -d /proc/$(cat pid) && echo alive || echo gone' }));
+    const { structuredContent } = await finish(await call('run_command', { command: 'for i in $(seq 100); do test -d /proc/$(cat pid) || break; sleep 0.1; done; test -d /proc/$(cat pid) && echo alive || echo gone' }));
     assert.equal(structuredContent.stdout, 'gone\n');
     const detached = await call('run_command', { command: 'sleep 600', background: true });
     assert.equal(detached.resultType, 'complete');

@@ -173,7 +173,7 @@ static void deadline_ends_fresh_code(void **state)
 
 	PYTHON_NEEDED();
 	process = RIG_START(PYTHON("print('up', flush=True)\nwhile True: pass"),
-	                    .deadline_ms = 300);
+	                    .deadline_ms = 2000);
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_ENDED);
 	assert_true(end.end.timed_out);
@@ -232,7 +232,7 @@ static void freed_process_ends_its_fresh_run(void **state)
 
 	PYTHON_NEEDED();
 	RIG_RUN(0, "x\n", PYTHON("print('x')"));
-	rig_turn(100);
+	rig_turn(1000);
 	idle = count_pids();
 	process = RIG_START(PYTHON("import time\nprint('up', flush=True)\ntime.sleep(100)"));
 	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
