@@ -11,12 +11,22 @@ uint64_t clock_now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-uint64_t clock_file_ns(void)
+static uint64_t read_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	(void)clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t clock_file_ns(void)
+{
+	return read_ns(CLOCK_REALTIME_COARSE);
+}
+
+uint64_t clock_real_ns(void)
+{
+	return read_ns(CLOCK_REALTIME);
 }
 
 const char *clock_text(char out[CLOCK_TEXT_SIZE])

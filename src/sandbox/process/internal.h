@@ -81,8 +81,9 @@ struct process {
 	uint64_t started_ms, ended_ms;
 	uint64_t queued_ms; /* how long a cell waited for earlier cells of its session */
 	int64_t started_s;
-	bool is_recorded;      /* the history has its start */
-	uint64_t run_began_ns; /* of clock_file_ns(), when the preparations were done */
+	bool is_recorded; /* the history has its start */
+	/* When the preparations were done, of clock_file_ns() and of clock_real_ns(). */
+	uint64_t run_began_ns, given_until_ns;
 
 	struct run *run; /* NULL: not started, or ended */
 	struct process_sink sinks[2];

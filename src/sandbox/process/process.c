@@ -92,6 +92,7 @@ void process_state(struct process *process, struct process_state *ret)
 		.queued_ms = process->queued_ms,
 		.started_s = process->started_s,
 		.run_began_ns = process->run_began_ns,
+		.given_until_ns = process->given_until_ns,
 	};
 }
 

@@ -122,6 +122,7 @@ struct process_state {
 	uint64_t queued_ms;    /* of elapsed_ms: the wait for earlier cells of the session */
 	int64_t started_s;     /* wall clock */
 	uint64_t run_began_ns; /* of clock_file_ns(): earlier changes of files are not the run's */
+	uint64_t given_until_ns; /* of clock_real_ns(): when the files of the call were written */
 };
 
 /* Starts a process in a sandbox that is awake. The options are copied. ERR_LIMIT: a quota, or too

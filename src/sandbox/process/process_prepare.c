@@ -339,6 +339,7 @@ static void start_run(struct process *process)
 	bool is_known = language_cache_get(process->processes->languages)->known;
 
 	process->run_began_ns = clock_file_ns();
+	process->given_until_ns = clock_real_ns();
 	if (options->language != NULL && is_known)
 		start_code(process);
 	else if (options->language != NULL && can_run_by_name(process))

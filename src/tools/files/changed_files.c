@@ -80,14 +80,10 @@ static char *absolute_path(const char *path)
 	return mem_format(SPEC_WORKSPACE "/%s", path);
 }
 
-/* Whether the file was given and not changed since. The time of a file may be a tick ahead of
- * clock_file_ns(). */
+/* Whether the file was given and not changed since. */
 static bool is_given(const struct changed_files *files, const char *path, uint64_t modified_ms)
 {
-	struct timespec tick = { 0 };
-
-	(void)clock_getres(CLOCK_REALTIME_COARSE, &tick);
-	if (modified_ms > (files->since_ns + (uint64_t)tick.tv_nsec) / 1000000)
+	if (modified_ms > files->given_until_ns / 1000000)
 		return false;
 	for (size_t i = 0; i < files->given_count; i++) {
 		AUTO_FREE char *given = normalize_path(files->given[i].path);
@@ -136,7 +132,7 @@ void changed_files_start(struct changed_files *files, struct sandbox *sandbox,
 	struct error err;
 
 	*files = (struct changed_files){ .mark = options->mark,
-		                         .since_ns = options->since_ns,
+		                         .given_until_ns = options->given_until_ns,
 		                         .given = options->given,
 		                         .given_count = options->given_count,
 		                         .fn = fn,

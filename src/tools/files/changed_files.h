@@ -23,7 +23,7 @@ enum { CHANGED_FILES_MAX = 20 };
 
 struct changed_files {
 	char sandbox[SPEC_ID_LEN + 1]; /* id */
-	uint64_t mark, since_ns;
+	uint64_t mark, given_until_ns;
 	const struct process_file *given;
 	size_t given_count;
 	char *paths[CHANGED_FILES_MAX]; /* absolute, sorted */
@@ -42,6 +42,7 @@ struct changed_files_options {
 	 * The caller keeps them. */
 	const struct process_file *given;
 	size_t given_count;
+	uint64_t given_until_ns; /* of clock_real_ns(), after they were written */
 };
 
 /* fn is called when the answer is there or cannot be had, perhaps from within, and not after

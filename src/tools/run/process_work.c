@@ -191,7 +191,8 @@ static void ask_for_changes(void *ctx)
 	        &(struct changed_files_options){ .since_ns = state.run_began_ns,
 	                                         .mark = run->mark,
 	                                         .given = run->options.process.files,
-	                                         .given_count = run->options.process.file_count },
+	                                         .given_count = run->options.process.file_count,
+	                                         .given_until_ns = state.given_until_ns },
 	        on_changes, run);
 }
 
