@@ -10,7 +10,7 @@
 
 enum { MANUAL_MAX = 256 * 1024 };
 
-/* What the operator's options change of a parameter: "; on this server at most 600, default 30". */
+/* The operator's options narrow a parameter: "; on this server at most 600, default 30". */
 static int write_limits(const struct param *p, json_t *general, json_t *here, struct buf *buf,
                         struct error *err)
 {

@@ -50,7 +50,7 @@ static bool read_image(const struct spawner_sandbox *sandbox, struct image_state
 	return true;
 }
 
-/* What stays free for the host: low_space, or a sixteenth of a small disk. */
+/* The host keeps low_space, or a sixteenth of a small disk, free of images. */
 static uint64_t kept_for_host(const struct statvfs *fs)
 {
 	return num_min(low_space, (uint64_t)fs->f_blocks * fs->f_frsize / 16);
@@ -68,7 +68,7 @@ static uint64_t free_for_images(const struct host_resources *host)
 	return free_bytes - num_min(free_bytes, kept_for_host(&fs));
 }
 
-/* What an image may have beyond its use although others have claimed all. */
+/* Each image may have so many bytes beyond its use although others have claimed all. */
 static uint64_t least_room(const struct host_resources *host, uint64_t free_bytes)
 {
 	struct statvfs fs;
@@ -113,7 +113,7 @@ static struct disk_claims read_claims(const struct host_resources *host, dev_t d
 	return all;
 }
 
-/* What images may claim of a disk with so many free bytes, after their sandbox has started. */
+/* Images whose sandboxes have started may claim seven eighths of the free bytes of a disk. */
 static uint64_t without_reserve(uint64_t free_bytes)
 {
 	return free_bytes - free_bytes / 8;
